@@ -1,0 +1,37 @@
+# Every target sets up .venv by itself when it is missing or older than what it is made from.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+# One BLAS thread per test process: two processes on two cores are faster than threads that wait for each other.
+ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
+SOURCES := $(wildcard src/acyclic/_native/*.c)
+
+.PHONY: demo test lint format bench clean
+
+demo: $(READY)
+	@$(BIN)/python -m acyclic.demo
+
+test: $(READY)
+	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(ONE_THREAD) $(BIN)/python benchmarks/constraints.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/solvers.py
+
+$(READY): pyproject.toml pins.txt hatch_build.py $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c pins.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis src/acyclic/_native/kernels.*

@@ -1,0 +1,1 @@
+"""What comes in: tables as moments, prior knowledge, simulated and bundled data."""

@@ -1,0 +1,395 @@
+"""Random DAGs and structural equation models.
+
+Graph, weights, noise scales, mechanisms and noise have a random stream each: changing one leaves the others
+as they were, all methods see the same graph, and a larger n adds rows below the ones already there.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Final, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+from scipy.special import expit
+
+from acyclic.errors import InputError
+from acyclic.graphs.dag import Dag, topological_order
+
+Floats: TypeAlias = NDArray[np.float64]
+RandomState: TypeAlias = int | SeedSequence | Generator
+Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel"]
+Nonlinear: TypeAlias = Literal["cos", "sin", "mlp", "mim", "gp", "gp-add"]
+Sem: TypeAlias = Literal["linear", Nonlinear]
+
+# Rows are computed in whole blocks and the surplus is cut off: the first rows then undergo the same vector
+# instructions and BLAS calls whatever n is.
+_BLOCK: Final = 64
+_JITTER: Final = 1e-8
+_HIDDEN_UNITS: Final = 100
+
+
+def random_dag(n_nodes: int, kind: str = "ER2", random_state: RandomState = 0) -> NDArray[np.bool_]:
+    """Draw a random DAG, its nodes in random order, as a boolean matrix (d, d): ``[i, j]`` is the edge i → j.
+
+    Parameters
+    ----------
+    n_nodes : int
+        The number d of nodes.
+    kind : str
+        ``"ERk"``: Erdős–Rényi, each of the d(d−1)/2 pairs is an edge with probability 2k/(d−1), hence k·d
+        edges on average; k ≤ (d−1)/2. Some papers write ER2k for this.
+        ``"SFk"``: scale-free after Barabási and Albert. Each new node points to k draws from a bag that holds
+        every earlier node once, and once more for every edge drawn to it. Draws are with replacement and
+        duplicates merge: fewer than k·d edges (about 88 for SF2 on 50 nodes). Hubs have many parents; k < d.
+        ``"SFk-distinct"``: the same, but a node draws until it has k different targets, or all earlier nodes,
+        hence exactly k·d − k(k+1)/2 edges.
+    random_state : int, SeedSequence or Generator
+        A Generator is consumed: each call spawns new streams from it. A SeedSequence is left as it was.
+
+    Examples
+    --------
+    >>> int(random_dag(50, "SF2-distinct").sum())
+    97
+    """
+    (rng,) = _streams(random_state, 1)
+    d = _count("n_nodes", n_nodes)
+    family, k = _parse_kind(kind)
+    triangle = _erdos_renyi(d, k, rng) if family == "ER" else _scale_free(d, k, family == "SF-distinct", rng)
+    place = rng.permutation(d)
+    return triangle[np.ix_(place, place)]
+
+
+def random_weights(adjacency: ArrayLike, low: float = 0.5, high: float = 2.0, random_state: RandomState = 0) -> Floats:
+    """Draw a weight for each edge, uniform on [−high, −low] ∪ [low, high]; other entries are 0.
+
+    The weight of i → j depends on the random state and the number of nodes, not on the other edges.
+    """
+    present = np.asarray(adjacency) != 0
+    if present.ndim != 2 or present.shape[0] != present.shape[1]:
+        raise InputError(f"adjacency has shape {present.shape}; give a square matrix, [i, j] true for i → j")
+    if not 0 < low <= high < np.inf:
+        raise InputError(f"the weights are to lie between low={low} and high={high}; give 0 < low <= high")
+    (rng,) = _streams(random_state, 1)
+    return np.where(present, _signed_uniform(low, high, present.shape, rng), 0.0)
+
+
+def linear_sem(
+    weights: Dag | ArrayLike,
+    n: int,
+    noise: Noise = "gaussian",
+    scale: ArrayLike = 1.0,
+    random_state: RandomState = 0,
+) -> Floats:
+    """Draw n rows of the linear model x_j = Σ_i W_ij x_i + e_j.
+
+    Parameters
+    ----------
+    weights : Dag or array of shape (d, d)
+        ``weights[i, j]`` is the coefficient of the edge i → j; the graph has to be acyclic.
+    n : int
+        The number of rows; the first rows are the same bytes for every n.
+    noise : "gaussian", "exponential" or "gumbel"
+        The law of e_j / scale_j: N(0, 1); Exponential(1) with mean 1 and variance 1; Gumbel(0, 1) with mean
+        0.577 and variance π²/6. It is not centred: learners centre their data.
+    scale : float or array of shape (d,)
+        The factor on each node's noise: its standard deviation, or for Gumbel noise √6/π ≈ 0.78 times that.
+    random_state : int, SeedSequence or Generator
+        As in `random_dag`.
+    """
+    return _rows(_as_dag(weights), n, "linear", noise, scale, *_streams(random_state, 2))
+
+
+def nonlinear_sem(
+    weights: Dag | ArrayLike,
+    n: int,
+    kind: Nonlinear = "mlp",
+    noise: Noise = "gaussian",
+    scale: ArrayLike = 1.0,
+    random_state: RandomState = 0,
+) -> Floats:
+    """Draw n rows of x_j = f_j(parents of j) + e_j; a node without parents is its noise e_j.
+
+    Parameters
+    ----------
+    weights : Dag or array of shape (d, d)
+        The graph. ``"cos"`` and ``"sin"`` use its weights, the other kinds only its edges.
+    n : int
+        The number of rows. The first rows are the same for every n: to the byte, or to 1e-8 for the
+        ``"gp"`` kinds, whose time grows with n³ and memory with n².
+    kind : str
+        ``"cos"``: Σ W_ij cos(x_i + 1). ``"sin"``: 2 sin η + η with η = Σ W_ij (x_i + 0.5).
+        ``"mlp"``: w₂ᵀ σ(W₁ x_pa), 100 hidden units, logistic σ. ``"mim"``: tanh(w₁ᵀ x_pa) + cos(w₂ᵀ x_pa) +
+        sin(w₃ᵀ x_pa). Entries of these w are uniform on ±[0.5, 2].
+        ``"gp"``: one draw from a Gaussian process with mean 0 and covariance exp(−|x_pa − x'_pa|²/2), 1e-8
+        more on the diagonal. ``"gp-add"``: the sum of one such draw for each parent.
+    noise, scale, random_state
+        As in `linear_sem`, which draws the same noise from the same random state.
+    """
+    _one_of("kind", kind, get_args(Nonlinear))
+    return _rows(_as_dag(weights), n, kind, noise, scale, *_streams(random_state, 2))
+
+
+def population_covariance(weights: Dag | ArrayLike, scale: ArrayLike = 1.0, noise: Noise = "gaussian") -> Floats:
+    """Return the covariance of the rows of `linear_sem`, (I − W)⁻ᵀ D (I − W)⁻¹ with D the noise variances.
+
+    Examples
+    --------
+    >>> population_covariance([[0, 2], [0, 0]])
+    array([[1., 2.],
+           [2., 5.]])
+    """
+    dag = _as_dag(weights)
+    _one_of("noise", noise, get_args(Noise))
+    deviation = _scales(scale, dag.n_nodes) * (np.pi / np.sqrt(6) if noise == "gumbel" else 1.0)
+    spread = deviation[:, None] * (np.eye(dag.n_nodes) + dag.total_effects())
+    return np.asarray(spread.T @ spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Rows with the model that made them.
+
+    Attributes
+    ----------
+    graph : Dag
+        The true graph. Its weights are the coefficients of the model, or 1 on each edge of mlp, mim and gp.
+    X, scale : ndarrays of shape (n, d) and (d,), read-only
+        The rows, and the scale of each node's noise as in `linear_sem`.
+    noise, sem : str
+        The law of the noise and the kind of mechanism.
+    """
+
+    graph: Dag
+    X: Floats
+    scale: Floats
+    noise: Noise
+    sem: Sem
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.graph.names
+
+
+def simulate(
+    n_nodes: int = 10,
+    n: int = 1000,
+    *,
+    graph: str = "ER2",
+    sem: Sem = "linear",
+    noise: Noise = "gaussian",
+    variances: Literal["equal"] | tuple[float, float] | ArrayLike = "equal",
+    weight_range: tuple[float, float] = (0.5, 2.0),
+    standardize: bool = False,
+    random_state: RandomState = 0,
+) -> Simulation:
+    """Draw a graph, weights and n rows of a structural equation model.
+
+    Parameters
+    ----------
+    n_nodes, n : int
+        Columns and rows.
+    graph, sem, noise : str
+        As `kind` of `random_dag`, `kind` of `nonlinear_sem` or ``"linear"``, and `noise` of `linear_sem`.
+    variances : "equal", tuple (low, high) or array of shape (d,)
+        The squares of the noise scales: all 1, drawn uniformly from a range (a tuple), or given by node.
+    weight_range, random_state
+        As in `random_weights` and `random_dag`.
+    standardize : bool
+        Bring each column to sample mean 0 and variance 1, for raw rows nearly give the causal order away by
+        their variances. Graph and scale stay those of the raw rows, and the first rows then depend on n.
+
+    Examples
+    --------
+    >>> simulate(n_nodes=20, n=500, graph="SF2", random_state=1).X.shape
+    (500, 20)
+    """
+    graph_rng, weight_rng, scale_rng, mechanism_rng, noise_rng = _streams(random_state, 5)
+    _one_of("sem", sem, get_args(Sem))
+    adjacency = random_dag(n_nodes, graph, graph_rng)
+    weighted = sem in ("linear", "cos", "sin")
+    dag = Dag(random_weights(adjacency, *weight_range, weight_rng) if weighted else adjacency)
+    scale = _draw_scales(variances, n_nodes, scale_rng)
+    X = _rows(dag, n, sem, noise, scale, mechanism_rng, noise_rng)
+    if standardize:
+        if n < 2:
+            raise InputError("standardize=True needs at least 2 rows; give a larger n")
+        X = (X - X.mean(axis=0)) / X.std(axis=0)
+    X.setflags(write=False)
+    scale.setflags(write=False)
+    return Simulation(dag, X, scale, noise, sem)
+
+
+def _streams(random_state: RandomState, count: int) -> list[Generator]:
+    if isinstance(random_state, Generator):
+        return random_state.spawn(count)
+    if isinstance(random_state, SeedSequence):
+        seed = deepcopy(random_state)
+    elif _is_integer(random_state, least=0):
+        seed = SeedSequence(int(random_state))
+    else:
+        raise InputError(f"random_state is {random_state!r}; give an integer >= 0, SeedSequence or Generator")
+    return [np.random.default_rng(child) for child in seed.spawn(count)]
+
+
+def _parse_kind(kind: str) -> tuple[str, int]:
+    match = re.fullmatch(r"(ER(?!.*-)|SF)([1-9][0-9]*)(-distinct)?", str(kind))
+    if match is None:
+        raise InputError(f"unknown kind of graph {kind!r}; give 'ERk', 'SFk' or 'SFk-distinct', k = 1, 2, …")
+    return match[1] + (match[3] or ""), int(match[2])
+
+
+def _erdos_renyi(d: int, k: int, rng: Generator) -> NDArray[np.bool_]:
+    if 2 * k > d - 1:
+        raise InputError(
+            f"ER{k} asks for {k * d} edges, but a DAG on {d} nodes has at most {d * (d - 1) // 2}; "
+            f"the largest k for {d} nodes is {(d - 1) // 2}, and ER{k} needs at least {2 * k + 1} nodes"
+        )
+    return np.tril(rng.random((d, d)) < 2 * k / (d - 1), -1)
+
+
+def _scale_free(d: int, k: int, distinct: bool, rng: Generator) -> NDArray[np.bool_]:
+    if k >= d:
+        raise InputError(f"SF{k} asks each node for {k} earlier nodes; {d} nodes allow k up to {d - 1}")
+    triangle = np.zeros((d, d), dtype=np.bool_)
+    bag = [0]
+    for new in range(1, d):
+        targets = [bag[draw] for draw in rng.integers(len(bag), size=k)]
+        while distinct and len(set(targets)) < min(k, new):
+            targets.append(bag[rng.integers(len(bag))])
+        triangle[new, targets] = True
+        bag += [new, *(sorted(set(targets)) if distinct else targets)]
+    return triangle
+
+
+def _signed_uniform(low: float, high: float, shape: int | tuple[int, ...], rng: Generator) -> Floats:
+    return np.where(rng.random(shape) < 0.5, -1.0, 1.0) * rng.uniform(low, high, shape)
+
+
+def _as_dag(weights: Dag | ArrayLike) -> Dag:
+    return weights if isinstance(weights, Dag) else Dag(weights)
+
+
+def _scales(scale: ArrayLike, d: int) -> Floats:
+    given = np.asarray(scale, dtype=np.float64)
+    if given.shape not in ((), (d,)) or not np.all((given > 0) & np.isfinite(given)):
+        raise InputError(f"scale is {scale!r}; give one positive number, or {d} of them, one for each node")
+    return np.full(d, given)
+
+
+def _draw_scales(variances: str | tuple[float, float] | ArrayLike, d: int, rng: Generator) -> Floats:
+    if isinstance(variances, str):
+        _one_of("variances", variances, ("equal",))
+        return np.ones(d)
+    given, is_range = np.asarray(variances, dtype=np.float64), isinstance(variances, tuple)
+    fits = given.shape == (2,) and given[0] <= given[1] if is_range else given.shape == (d,)
+    if not fits or not np.all((given > 0) & np.isfinite(given)):
+        raise InputError(f"variances is {variances!r}; give 'equal', a tuple (low, high) or {d} numbers > 0")
+    return np.sqrt(rng.uniform(given[0], given[1], d) if is_range else given)
+
+
+def _rows(
+    dag: Dag, n: int, sem: Sem, noise: Noise, scale: ArrayLike, mechanism_rng: Generator, noise_rng: Generator
+) -> Floats:
+    n, d, weights = _count("n", n), dag.n_nodes, dag.weights
+    shape = (-(-n // _BLOCK) * _BLOCK, d)
+    columns = np.ascontiguousarray((_scales(scale, d) * _standard_noise(noise, shape, noise_rng)).T)
+    streams = mechanism_rng.spawn(d)
+    for j in topological_order(weights):
+        parents = np.flatnonzero(weights[:, j])
+        if parents.size:
+            columns[j] += _MECHANISMS[sem](weights[parents, j], columns[parents], streams[j])
+    return np.ascontiguousarray(columns[:, :n].T)
+
+
+def _standard_noise(noise: Noise, shape: tuple[int, int], rng: Generator) -> Floats:
+    _one_of("noise", noise, get_args(Noise))
+    if noise == "gumbel":
+        return rng.gumbel(size=shape)
+    return rng.standard_normal(shape) if noise == "gaussian" else rng.standard_exponential(shape)
+
+
+# A mechanism takes the coefficients (p,) of the parents, their columns (p, n) and a stream of its own. It
+# adds column to column: a matrix product may round the first rows otherwise when n changes.
+
+
+def _linear(coefficients: Iterable[float], inputs: Iterable[Floats], rng: Generator | None = None) -> Floats:
+    first, *others = (c * x for c, x in zip(coefficients, inputs))
+    return sum(others, start=first)
+
+
+def _cos(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    return _linear(coefficients, np.cos(inputs + 1))
+
+
+def _sin(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    index = _linear(coefficients, inputs + 0.5)
+    return 2 * np.sin(index) + index
+
+
+def _mlp(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    first = _signed_uniform(0.5, 2.0, (_HIDDEN_UNITS, len(inputs)), rng)
+    second = _signed_uniform(0.5, 2.0, _HIDDEN_UNITS, rng)
+    return _linear(second, (expit(_linear(unit, inputs)) for unit in first))
+
+
+def _mim(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    first, second, third = (_linear(w, inputs) for w in _signed_uniform(0.5, 2.0, (3, len(inputs)), rng))
+    return np.tanh(first) + np.cos(second) + np.sin(third)
+
+
+def _gp(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    return _process_draw(inputs, rng.standard_normal((inputs.shape[1],)))
+
+
+def _gp_add(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
+    normals = rng.standard_normal(inputs.shape[::-1]).T
+    return _linear(np.ones(len(inputs)), (_process_draw(x[None], z) for x, z in zip(inputs, normals)))
+
+
+_MECHANISMS: Final[Mapping[str, Callable[[Floats, Floats, Generator], Floats]]] = {
+    "linear": _linear, "cos": _cos, "sin": _sin, "mlp": _mlp, "mim": _mim, "gp": _gp, "gp-add": _gp_add
+}  # fmt: skip
+
+
+def _process_draw(points: Floats, normals: Floats) -> Floats:
+    """Draw L z at the columns of points, K + jitter·I = L Lᵀ; no block of L depends on later points."""
+    n = points.shape[1]
+    factor, values = np.zeros((n, n)), np.zeros(n)
+    for start in range(0, n, _BLOCK):
+        past, block = slice(start), slice(start, start + _BLOCK)
+        own = _kernel(points[:, block], points[:, block]) + _JITTER * np.eye(_BLOCK)
+        if start:
+            ahead = _kernel(points[:, past], points[:, block])
+            cross = solve_triangular(factor[past, past], ahead, lower=True)
+            own -= cross.T @ cross
+            factor[block, past] = cross.T
+            values[block] = cross.T @ normals[past]
+        factor[block, block] = np.linalg.cholesky(own)
+        values[block] += factor[block, block] @ normals[block]
+    return values
+
+
+def _kernel(left: Floats, right: Floats) -> Floats:
+    squares = (np.subtract.outer(x, y) ** 2 for x, y in zip(left, right))
+    return np.exp(-0.5 * sum(squares, start=np.zeros(1)))
+
+
+def _is_integer(value: object, least: int) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+
+
+def _count(name: str, value: int) -> int:
+    if not _is_integer(value, least=1):
+        raise InputError(f"{name} is {value!r}; give a positive integer")
+    return int(value)
+
+
+def _one_of(name: str, value: object, accepted: Sequence[str]) -> None:
+    if value not in accepted:
+        raise InputError(f"{name} is {value!r}; give one of {', '.join(map(repr, accepted))}")

@@ -1,0 +1,1 @@
+"""The thing itself: directed acyclic graphs, their equivalence classes, metrics and formats."""

@@ -1,0 +1,175 @@
+"""Is a matrix acyclic, in which order do its nodes come, and where is a cycle: combinatorial and exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components
+
+from acyclic.errors import CycleError, InputError
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.intp]
+
+
+def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
+    """Give `matrix` as a finite float64 array of shape (d, d), d ≥ 1, without a copy if it is one."""
+    try:
+        given = np.asarray(matrix)
+    except ValueError:
+        raise InputError(f"{what} must be a square matrix, but its rows differ in length") from None
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.size == 0:
+        raise InputError(
+            f"{what} must be a square matrix with one row and one column per node, at least one node; "
+            f"its shape is {given.shape}"
+        )
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{what} must hold real numbers or booleans, not values of type {given.dtype}")
+    numbers = given.astype(np.float64, copy=False)
+    if not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        raise InputError(
+            f"{what}[{row}, {column}] is {numbers[row, column]}; every entry must be finite, "
+            "and 0 where there is no edge"
+        )
+    return numbers
+
+
+def shown(name: str) -> str:
+    """Give a node name as it appears in messages: bare if that is legible, else quoted and escaped."""
+    return name if name and name.isprintable() and name == name.strip() else repr(name)
+
+
+def is_acyclic(weights: ArrayLike) -> bool:
+    """Say whether no directed path of the graph ``weights != 0`` returns to its start.
+
+    Examples
+    --------
+    >>> is_acyclic([[0, 1], [0, 0]]), is_acyclic([[0, 1], [1, 0]])
+    (True, False)
+    """
+    edges = square_matrix(weights) != 0
+    return not edges.diagonal().any() and bool(_components(edges).max() == len(edges) - 1)
+
+
+def strongly_connected_components(weights: ArrayLike) -> Integers:
+    """Label each node with its strongly connected component.
+
+    Parameters
+    ----------
+    weights : array_like of shape (d, d)
+        ``weights[i, j] != 0`` is the edge i → j.
+
+    Returns
+    -------
+    ndarray of int, shape (d,)
+        Two nodes bear the same label iff each can be reached from the other; labels are 0, 1, ….
+
+    Examples
+    --------
+    >>> labels = strongly_connected_components([[0, 1, 0], [1, 0, 1], [0, 0, 0]])
+    >>> bool(labels[0] == labels[1] != labels[2])
+    True
+    """
+    return _components(square_matrix(weights) != 0)
+
+
+def sparse(edges: Bools) -> csr_array[np.int32, tuple[int, int]]:
+    """Give a boolean matrix in the form that `scipy.sparse.csgraph` takes."""
+    return csr_array(edges.astype(np.int32))
+
+
+def _components(edges: Bools) -> Integers:
+    labels = connected_components(sparse(edges), directed=True, connection="strong")[1]
+    return np.asarray(labels, dtype=np.intp)
+
+
+def topological_order(weights: ArrayLike, names: Sequence[str] | None = None) -> Integers:
+    """Order the nodes so that every edge points forward; of the nodes that could come next, the first comes.
+
+    Parameters
+    ----------
+    weights : array_like of shape (d, d)
+        ``weights[i, j] != 0`` is the edge i → j.
+    names : sequence of str, optional
+        Node names for the error message; x0, x1, … by default.
+
+    Returns
+    -------
+    ndarray of int, shape (d,)
+        Node indices, parents before children.
+
+    Raises
+    ------
+    CycleError
+        If the graph has a cycle; the message names one.
+
+    Examples
+    --------
+    >>> topological_order([[0, 0, 0], [0, 0, 0], [1, 0, 0]]).tolist()
+    [1, 2, 0]
+    """
+    edges = square_matrix(weights) != 0
+    waiting_for = np.count_nonzero(edges, axis=0)
+    ready = np.flatnonzero(waiting_for == 0).tolist()
+    order = []
+    while ready:
+        node = heappop(ready)
+        order.append(node)
+        children = np.flatnonzero(edges[node])
+        waiting_for[children] -= 1
+        for child in children[waiting_for[children] == 0].tolist():
+            heappush(ready, child)
+    if len(order) < len(edges):
+        raise _cycle_error(edges, names)
+    return np.array(order, dtype=np.intp)
+
+
+def find_cycle(weights: ArrayLike) -> tuple[int, ...] | None:
+    """Find one short cycle, always the same one for the same graph.
+
+    A self-loop is preferred, then a cycle of two nodes, then a shortest cycle through the first node that
+    lies on any cycle.
+
+    Returns
+    -------
+    tuple of int, or None
+        The nodes along the cycle, the first not repeated at the end; None if the graph is acyclic.
+
+    Examples
+    --------
+    >>> find_cycle([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    (0, 1, 2)
+    """
+    edges = square_matrix(weights) != 0
+    start = _first_on_a_cycle(edges)
+    if start is None:
+        return None
+    reached, predecessors = breadth_first_order(sparse(edges), start)
+    node = int(reached[edges[reached, start]][0])
+    backwards = [node]
+    while node != start:
+        node = int(predecessors[node])
+        backwards.append(node)
+    return tuple(reversed(backwards))
+
+
+def _first_on_a_cycle(edges: Bools) -> int | None:
+    labels = _components(edges)
+    shares_component = np.bincount(labels)[labels] > 1
+    for on_cycle in (edges.diagonal(), (edges & edges.T).any(axis=0), shares_component):
+        if on_cycle.any():
+            return int(on_cycle.argmax())
+    return None
+
+
+def _cycle_error(edges: Bools, names: Sequence[str] | None) -> CycleError:
+    nodes = find_cycle(edges) or ()
+    cycle = [f"x{node}" if names is None else names[node] for node in nodes]
+    path = " → ".join(shown(name) for name in [*cycle, *cycle[:1]])
+    return CycleError(f"the graph must be acyclic, but it has the cycle {path}; remove one of these edges", cycle)

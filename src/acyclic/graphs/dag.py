@@ -1,0 +1,321 @@
+"""Dag: named nodes and weighted edges, acyclic by construction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
+from scipy.sparse.csgraph import breadth_first_order
+
+from acyclic.errors import InputError
+from acyclic.graphs.cycles import (
+    Bools,
+    Floats,
+    Integers,
+    find_cycle,
+    is_acyclic,
+    shown,
+    sparse,
+    square_matrix,
+    strongly_connected_components,
+    topological_order,
+)
+
+if TYPE_CHECKING:
+    from acyclic.graphs.equivalence import Cpdag
+
+__all__ = [
+    "Dag",
+    "EdgeDirection",
+    "check_names",
+    "find_cycle",
+    "from_row_to_column",
+    "is_acyclic",
+    "strongly_connected_components",
+    "topological_order",
+]
+
+EdgeDirection = Literal["from row to column", "from column to row"]
+Edge = tuple[str, str] | tuple[str, str, float]
+
+
+def check_names(names: Iterable[str] | None, n_nodes: int | None = None) -> tuple[str, ...]:
+    """Give `names` as a tuple of unique strings, `n_nodes` of them; x0, x1, … if `names` is None."""
+    if isinstance(names, str):
+        raise InputError(f"names must be a sequence of strings, one per node, not the single string {names!r}")
+    given = tuple(f"x{node}" for node in range(n_nodes or 0)) if names is None else tuple(names)
+    if not given:
+        raise InputError("no node was named; a graph must have at least one node")
+    for position, name in enumerate(given):
+        if not isinstance(name, str):
+            raise InputError(
+                f"names must be strings, but names[{position}] is {name!r} ({type(name).__name__}); "
+                "convert them first, e.g. with map(str, names)"
+            )
+    if n_nodes is not None and len(given) != n_nodes:
+        raise InputError(f"{len(given)} names were given for {n_nodes} nodes; give one name per node")
+    if len(set(given)) < len(given):
+        twice = next(name for position, name in enumerate(given) if name in given[:position])
+        raise InputError(f"the name {shown(twice)} is given to more than one node; names must be unique")
+    return tuple(str(name) for name in given)
+
+
+def from_row_to_column(matrix: ArrayLike, edge_direction: str) -> Floats:
+    """Give a matrix stated in `edge_direction` in the library's own direction, from row to column."""
+    if edge_direction not in ("from row to column", "from column to row"):
+        raise InputError(
+            f"edge_direction is {edge_direction!r}; say 'from row to column' if matrix[i, j] is the edge "
+            "i → j, or 'from column to row' if it is the edge j → i"
+        )
+    square = square_matrix(matrix)
+    return square if edge_direction == "from row to column" else square.T
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Dag:
+    """A weighted directed acyclic graph with named nodes; it cannot be changed.
+
+    Parameters
+    ----------
+    weights : array_like of shape (d, d)
+        ``weights[i, j] != 0`` is the edge i → j with that weight. Copied as float64.
+    names : iterable of str, optional
+        One unique name per node, any text; x0, x1, … by default. Other types are refused, never converted.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, d), read-only
+    names : tuple of str
+    order : ndarray of int, shape (d,), read-only
+        Node indices in topological order; of the nodes that could come next, the first comes.
+
+    Raises
+    ------
+    CycleError
+        If the edges close a cycle (a self-loop is one); the message and ``.cycle`` name it.
+    InputError
+        If the matrix is not square, empty, not finite or not numeric, or the names are not unique strings.
+
+    Examples
+    --------
+    >>> dag = Dag([[0, 2, 0], [0, 0, -1], [0, 0, 0]], names=["rain", "river", "trust"])
+    >>> dag
+    Dag(3 nodes, 2 edges: rain → river, river → trust)
+    >>> dag.ancestors("trust")
+    ('rain', 'river')
+    >>> float(dag.total_effects()[0, 2])
+    -2.0
+    """
+
+    weights: Floats
+    names: tuple[str, ...]
+    order: Integers
+
+    def __init__(self, weights: ArrayLike, names: Iterable[str] | None = None) -> None:
+        # Adding zero copies, and turns -0.0 into 0.0 so that equal graphs have equal bytes.
+        matrix = np.ascontiguousarray(square_matrix(weights) + 0.0)
+        node_names = check_names(names, len(matrix))
+        order = topological_order(matrix, node_names)
+        matrix.flags.writeable = order.flags.writeable = False
+        object.__setattr__(self, "weights", matrix)
+        object.__setattr__(self, "names", node_names)
+        object.__setattr__(self, "order", order)
+
+    @classmethod
+    def from_weights(
+        cls, weights: ArrayLike, names: Iterable[str] | None = None, *, edge_direction: EdgeDirection
+    ) -> Dag:
+        """Make a DAG from a matrix whose direction is said: "from row to column" if entry (i, j) is i → j."""
+        return cls(from_row_to_column(weights, edge_direction), names)
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[Edge], names: Iterable[str]) -> Dag:
+        """Make a DAG from named edges (source, target, weight) or (source, target); the weight is then 1.
+
+        Examples
+        --------
+        >>> Dag.from_edges([("a", "b"), ("b", "c", 0.5)], names=["a", "b", "c"]).edges()
+        [('a', 'b', 1.0), ('b', 'c', 0.5)]
+        """
+        node_names = check_names(names)
+        index = {name: position for position, name in enumerate(node_names)}
+        weights = np.zeros((len(node_names), len(node_names)))
+        for edge in edges:
+            source, target, weight = edge if len(edge) == 3 else (*edge, 1.0)
+            label = f"the edge {shown(source)} → {shown(target)}"
+            for end in (source, target):
+                if end not in index:
+                    raise InputError(f"{label} cannot be drawn: {_unknown(end, node_names)}")
+            if weight == 0 or not np.isfinite(weight):
+                raise InputError(f"{label} has the weight {weight}; a weight must be finite and not 0")
+            if weights[index[source], index[target]] != 0:
+                raise InputError(f"{label} is given twice")
+            weights[index[source], index[target]] = weight
+        return cls(weights, node_names)
+
+    @classmethod
+    def empty(cls, names: Iterable[str]) -> Dag:
+        """Make the DAG without edges."""
+        return cls.from_edges([], names)
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, d."""
+        return len(self.names)
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def adjacency(self) -> Bools:
+        """Boolean matrix of shape (d, d): entry (i, j) says whether i → j is an edge."""
+        return np.not_equal(self.weights, 0)
+
+    def edges(self) -> list[tuple[str, str, float]]:
+        """List (source, target, weight), by position of the source, then of the target."""
+        return [
+            (self.names[i], self.names[j], float(self.weights[i, j])) for i, j in np.argwhere(self.weights).tolist()
+        ]
+
+    def parents(self, name: str) -> tuple[str, ...]:
+        """Names of the nodes with an edge into `name`."""
+        return self._named(np.flatnonzero(self.weights[:, self._position(name)]))
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """Names of the nodes with an edge from `name`."""
+        return self._named(np.flatnonzero(self.weights[self._position(name)]))
+
+    def ancestors(self, name: str) -> tuple[str, ...]:
+        """Names of the nodes with a directed path to `name`, itself not included."""
+        return self._named(_reachable(self.adjacency.T, self._position(name)))
+
+    def descendants(self, name: str) -> tuple[str, ...]:
+        """Names of the nodes with a directed path from `name`, itself not included."""
+        return self._named(_reachable(self.adjacency, self._position(name)))
+
+    def total_effects(self) -> Floats:
+        """Sum, over all directed paths i ⇝ j, of the products of weights along them: (I − W)⁻¹ − I.
+
+        Solved as (I − U) T = U with U = W in topological order, strictly upper triangular; pairs without a
+        path are exactly 0.
+        """
+        grid = np.ix_(self.order, self.order)
+        upper = self.weights[grid]
+        effects = np.empty_like(upper)
+        effects[grid] = solve_triangular(np.eye(self.n_nodes) - upper, upper, unit_diagonal=True)
+        return effects
+
+    def reordered(self, names: Sequence[str]) -> Dag:
+        """Give the same graph with its nodes in the order of `names`, a permutation of its own."""
+        positions = permutation(self.names, names)
+        return Dag(self.weights[np.ix_(positions, positions)], names)
+
+    def cpdag(self) -> Cpdag:
+        """Give the completed partially directed graph of the Markov equivalence class."""
+        from acyclic.graphs.equivalence import cpdag
+
+        return cpdag(self)
+
+    def moral(self) -> Bools:
+        """Symmetric boolean matrix of shape (d, d): joined by an edge, or parents of a common child."""
+        edges = sparse(self.adjacency)
+        moral = np.greater((edges + edges.T + edges @ edges.T).toarray(), 0)
+        np.fill_diagonal(moral, False)
+        return moral
+
+    def to_networkx(self) -> Any:
+        """Give a ``networkx.DiGraph``; see `acyclic.graphs.formats.to_networkx`."""
+        from acyclic.graphs import formats
+
+        return formats.to_networkx(self)
+
+    def to_json(self) -> str:
+        """Give JSON text; see `acyclic.graphs.formats.to_json`."""
+        from acyclic.graphs import formats
+
+        return formats.to_json(self)
+
+    def to_csv(self) -> str:
+        """Give a CSV edge list; see `acyclic.graphs.formats.to_csv`."""
+        from acyclic.graphs import formats
+
+        return formats.to_csv(self)
+
+    def to_graphml(self) -> str:
+        """Give GraphML text; see `acyclic.graphs.graphml.to_graphml`."""
+        from acyclic.graphs import formats
+
+        return formats.to_graphml(self)
+
+    def to_dot(self) -> str:
+        """Give DOT text; see `acyclic.graphs.dot.to_dot`."""
+        from acyclic.graphs import formats
+
+        return formats.to_dot(self)
+
+    def to_dagitty(self) -> str:
+        """Give DAGitty model code; see `acyclic.graphs.dot.to_dagitty`."""
+        from acyclic.graphs import formats
+
+        return formats.to_dagitty(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dag):
+            return NotImplemented
+        return self.names == other.names and np.array_equal(self.weights, other.weights)
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.weights.tobytes()))
+
+    def __repr__(self) -> str:
+        edges = [f"{shown(source)} → {shown(target)}" for source, target, _ in self.edges()[:4]]
+        listed = ", ".join([*edges[:3], "…"] if len(edges) > 3 else edges)
+        return f"Dag({_count(self.n_nodes, 'node')}, {_count(self.n_edges, 'edge')}{listed and ': '}{listed})"
+
+    def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
+        # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.
+        return Dag, (self.weights, self.names)
+
+    def _named(self, nodes: Integers) -> tuple[str, ...]:
+        return tuple(self.names[node] for node in nodes)
+
+    def _position(self, name: str) -> int:
+        if name not in self.names:
+            raise InputError(_unknown(name, self.names))
+        return self.names.index(name)
+
+
+def _unknown(name: str, names: Sequence[str]) -> str:
+    near = get_close_matches(str(name), names)
+    listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
+    return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
+
+
+def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
+    """Give the positions in `names` of the `wanted` names, which must be the same names in some order."""
+    targets = check_names(wanted)
+    differences = [
+        f"{', '.join(map(shown, sorted(some)))} {fault}"
+        for some, fault in ((set(names) - set(targets), "missing"), (set(targets) - set(names), "unknown"))
+        if some
+    ]
+    if differences:
+        raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}")
+    position = {name: place for place, name in enumerate(names)}
+    return np.array([position[name] for name in targets], dtype=np.intp)
+
+
+def _reachable(edges: Bools, start: int) -> Integers:
+    reached = breadth_first_order(sparse(edges), start, return_predecessors=False)
+    return np.sort(np.asarray(reached[1:], dtype=np.intp))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,106 @@
+"""GraphML text, with node names as identifiers, as networkx reads and writes it."""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from math import isfinite
+
+from acyclic.errors import InputError
+from acyclic.graphs.cycles import shown
+from acyclic.graphs.dag import Dag, check_names
+
+_NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
+# What XML 1.0 cannot hold, and what would read like its replacement.
+_TO_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-F]{4}_)")
+_ESCAPED = re.compile("_x([0-9A-F]{4})_")
+
+
+def to_graphml(dag: Dag) -> str:
+    """Write a DAG as GraphML, weights exact.
+
+    Characters that XML cannot hold are written ``_xHHHH_`` (their code in hexadecimal). The graph attribute
+    ``escaped`` says where that was done, so that other names which look like it are left alone.
+    """
+    names = {name: _TO_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", name) for name in dag.names}
+    escaped = any(name != written for name, written in names.items())
+    root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
+    _declare(root, "weight", "edge", "double")
+    if escaped:
+        _declare(root, "escaped", "graph", "boolean")
+    graph = ElementTree.SubElement(root, "graph", edgedefault="directed")
+    if escaped:
+        ElementTree.SubElement(graph, "data", key="escaped").text = "true"
+    for written in names.values():
+        ElementTree.SubElement(graph, "node", id=written)
+    for source, target, weight in dag.edges():
+        edge = ElementTree.SubElement(graph, "edge", source=names[source], target=names[target])
+        ElementTree.SubElement(edge, "data", key="weight").text = repr(weight)
+    ElementTree.indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
+
+
+def _declare(root: ElementTree.Element, name: str, subject: str, kind: str) -> None:
+    attributes = {"id": name, "for": subject, "attr.name": name, "attr.type": kind}
+    ElementTree.SubElement(root, "key", attributes)
+
+
+def from_graphml(text: str) -> Dag:
+    """Read a directed GraphML graph; the weight is the edge attribute called ``weight``, 1 where there is none."""
+    if "<!DOCTYPE" in text:
+        raise InputError("the GraphML text has a DOCTYPE, which is not read; remove it")
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise InputError(f"line {error.position[0]}: this is not well-formed GraphML ({error})") from None
+    graphs = list(_children(root, "graph"))
+    if _local(root) != "graphml" or len(graphs) != 1:
+        raise InputError(f"expected <graphml> with one <graph>, found <{_local(root)}> with {len(graphs)}")
+    return _read_graph(root, graphs[0])
+
+
+def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> Dag:
+    edges = list(_children(graph, "edge"))
+    directed = graph.get("edgedefault") == "directed"
+    if edges and not all(edge.get("directed", str(directed).lower()) == "true" for edge in edges):
+        raise InputError("the GraphML graph has undirected edges; a DAG needs edgedefault='directed'")
+    escaped = _data(root, graph, "graph", "escaped") == "true"
+
+    def name(element: ElementTree.Element, attribute: str) -> str:
+        written = element.get(attribute)
+        if written is None:
+            raise InputError(f"a <{_local(element)}> has no {attribute}")
+        return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), written) if escaped else written
+
+    names = check_names([name(node, "id") for node in _children(graph, "node")])
+    ends = [(name(edge, "source"), name(edge, "target")) for edge in edges]
+    weights = [_data(root, edge, "edge", "weight") for edge in edges]
+    return Dag.from_edges([(*pair, _number(pair, weight)) for pair, weight in zip(ends, weights)], names)
+
+
+def _data(root: ElementTree.Element, element: ElementTree.Element, subject: str, name: str) -> str | None:
+    """Find the attribute `name` of an element: its own value, or the declared default."""
+    for key in _children(root, "key"):
+        if key.get("attr.name") == name and key.get("for", "all") in (subject, "all"):
+            own = (data.text for data in _children(element, "data") if data.get("key") == key.get("id"))
+            declared = (default.text for default in _children(key, "default"))
+            return next(own, next(declared, None))
+    return None
+
+
+def _number(ends: tuple[str, str], text: str | None) -> float:
+    try:
+        weight = 1.0 if text is None else float(text)
+    except ValueError:
+        weight = 0.0
+    if weight == 0 or not isfinite(weight):
+        edge = f"{shown(ends[0])} → {shown(ends[1])}"
+        raise InputError(f"the edge {edge} has the weight {text!r}; it must be a finite number, not 0")
+    return weight
+
+
+def _local(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _children(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
+    return (child for child in element if _local(child) == tag)

@@ -1,0 +1,84 @@
+"""How much of a DAG's order can be read off the variances or the R² of the variables alone."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acyclic.errors import InputError
+from acyclic.graphs.cycles import Floats, shown, sparse, square_matrix
+from acyclic.graphs.dag import Dag
+
+
+def varsortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
+    """Measure how far variances grow along the directed paths of a DAG (Reisach, Seiler & Weichwald 2021).
+
+    Over all (i, j, k) such that a directed path of k edges leads from i to j, the fraction with
+    var(i) < var(j); ties (within 1e-9, relative) count ½. At 1 the order can be read off the variances, at ½
+    they tell nothing.
+
+    Parameters
+    ----------
+    graph : Dag, or array_like of shape (d, d)
+        In an array, entry (i, j) is the edge i → j.
+    covariance : array_like of shape (d, d)
+        Covariance of the variables, in the node order of the graph.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; nan if the graph has no edge.
+
+    Examples
+    --------
+    >>> varsortability([[0, 1], [0, 0]], [[1.0, 1.0], [1.0, 2.0]])
+    1.0
+    """
+    dag, matrix = _with_covariance(graph, covariance)
+    return _sortability(dag, matrix.diagonal())
+
+
+def r2_sortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
+    """Measure how far R² grows along the directed paths of a DAG (Reisach et al. 2023); see `varsortability`.
+
+    R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix, is the share of variable j that the others explain
+    linearly: 1 in an exact linear relation, 0 for a constant. It does not depend on units.
+    """
+    dag, matrix = _with_covariance(graph, covariance)
+    scale = np.sqrt(matrix.diagonal())
+    varies = scale > 0
+    explained = np.zeros(dag.n_nodes)
+    some = matrix[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
+    explained[varies] = _explained(some)
+    return _sortability(dag, explained)
+
+
+def _with_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Dag, Floats]:
+    dag = graph if isinstance(graph, Dag) else Dag(graph)
+    matrix = square_matrix(covariance, "covariance")
+    if len(matrix) != dag.n_nodes:
+        raise InputError(f"covariance is for {len(matrix)} variables, but the graph has {dag.n_nodes} nodes")
+    if (matrix.diagonal() < 0).any():
+        node = dag.names[int(matrix.diagonal().argmin())]
+        raise InputError(f"covariance has a negative variance at {shown(node)}; variances must not be negative")
+    return dag, matrix
+
+
+def _explained(correlation: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(correlation)
+    null = values <= len(values) * np.finfo(float).eps * values.max(initial=0.0)
+    in_linear_relation = (vectors[:, null] ** 2).sum(axis=1) > np.sqrt(np.finfo(float).eps)
+    precision = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
+    return np.where(in_linear_relation, 1.0, 1 - 1 / np.where(in_linear_relation, 1.0, precision))
+
+
+def _sortability(dag: Dag, scores: Floats) -> float:
+    difference = scores[None, :] - scores[:, None]
+    tie = np.abs(difference) <= 1e-9 * np.maximum(np.abs(scores)[None, :], np.abs(scores)[:, None])
+    credit = np.where(tie, 0.5, difference > 0)
+    step = sparse(dag.adjacency)
+    paths, total, right = step, 0, 0.0
+    while paths.nnz:
+        sources, targets = paths.nonzero()
+        total += len(sources)
+        right += float(credit[sources, targets].sum())
+        paths = sparse((paths @ step).toarray() > 0)
+    return right / total if total else float("nan")

@@ -1,0 +1,1 @@
+"""The methods by name: thin scikit-learn shells over scores, constraints and solvers."""

@@ -1,0 +1,123 @@
+"""What all DAG constraints share: the contract, input checks, work buffers, the term-by-term sum and its guard."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from acyclic.errors import InputError
+
+Matrix = NDArray[Any]
+
+LARGEST = {np.dtype(np.float64): 1e60, np.dtype(np.float32): 1e15}
+# A value above this would overflow in the square that a quadratic penalty takes of it.
+LARGEST_VALUE = 1e150
+
+
+# Which entries of B the value depends on: those inside components, all between cyclic nodes, those on walks through a
+# cycle, or all.
+Support = Literal["components", "cyclic nodes", "walks", "all"]
+
+
+class Evaluation(NamedTuple):
+    """One evaluation of a constraint.
+
+    ``order`` is the highest power of B that was summed (None for closed forms). ``in_domain`` is False where the
+    defining series diverges, or would overflow, and a partial sum stands in for it.
+    """
+
+    value: float
+    gradient: Matrix
+    order: int | None
+    in_domain: bool = True
+
+
+def checked(B: ArrayLike) -> Matrix:
+    """B as a float matrix, or an error that names what is wrong with it."""
+    try:
+        A = np.asarray(B)
+        if np.iscomplexobj(A):
+            raise TypeError("complex numbers")
+        A = A if A.dtype in LARGEST else A.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"B has to be a matrix of numbers; got {type(B).__name__}: {error}") from None
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.size == 0:
+        raise InputError(f"B has to be a square matrix with at least one row; got shape {A.shape}")
+    if not (A.min() >= 0 and A.max() < inf):
+        bad = np.argwhere(~((A >= 0) & (A < inf)))[0]
+        raise InputError(
+            f"B has to be finite and non-negative (pass W * W for weights W); B[{bad[0]}, {bad[1]}] is {A[tuple(bad)]}"
+        )
+    return A
+
+
+@dataclass(frozen=True)
+class Constraint(ABC):
+    """A function h(B) ≥ 0 of a non-negative matrix that vanishes on DAGs.
+
+    Objects hold options only; work buffers are kept in a pool from which each call takes its own, so that one object
+    may serve several threads.
+    """
+
+    name: ClassVar[str]
+    support: ClassVar[Support] = "components"
+    _pool: list[Matrix] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def value_and_gradient(self, B: ArrayLike) -> tuple[float, Matrix]:
+        """Value h(B) and gradient ∂h/∂B, shape (d, d), for non-negative B."""
+        return self.evaluate(B)[:2]
+
+    def evaluate(self, B: ArrayLike) -> Evaluation:
+        """Value and gradient with the order that was summed and whether B lies in the domain."""
+        A = checked(B)
+        return self.evaluate_block(A, len(A))
+
+    @abstractmethod
+    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
+        """Evaluate on a block of a matrix with ``size`` rows; B is trusted to be valid."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pool": []}
+
+    def _borrow(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Matrix:
+        while self._pool:
+            buffer = self._pool.pop()
+            if buffer.shape == shape and buffer.dtype == dtype:
+                return buffer
+        return np.empty(shape, dtype)
+
+    def _give_back(self, buffer: Matrix) -> None:
+        self._pool.append(buffer)
+
+    def _partial_sum(
+        self, B: Matrix, coefficient: Callable[[int], float], order: int, eps: float = 0.0
+    ) -> tuple[Evaluation, float]:
+        """Σ_{i ≤ order} c_i tr Bⁱ term by term, cut where max Bⁱ ≤ eps or exceeds the largest power allowed.
+
+        Also returns the largest entry of the last power: zero where B is nilpotent, so that nothing was cut.
+        """
+        d, largest = len(B), LARGEST[B.dtype]
+        work = self._borrow((2, d, d), B.dtype)
+        power, product = work
+        A = np.ascontiguousarray(B.T)
+        power[:] = A
+        gradient = np.zeros_like(A)
+        gradient.flat[:: d + 1] = coefficient(1)
+        value, top, i = coefficient(1) * float(power.trace()), float(A.max()), 1
+        while i < order and top <= largest and (i == 1 or top > eps):
+            i += 1
+            c = coefficient(i)
+            np.matmul(A, power, out=product)
+            power *= i * c
+            gradient += power
+            power, product = product, power
+            value += c * float(power.trace())
+            top = float(power.max())
+        self._give_back(work)
+        return Evaluation(value, gradient, i, top <= largest), top

@@ -1,0 +1,131 @@
+"""Sums of matrix powers by doubling, and the gradient of a norm of one power."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[Any]
+
+
+class PowerSums:
+    """Sums over the first i powers of A: R = Σ_{0<m<i} Aᵐ, H = Σ_{m<i} (m+1) Aᵐ, P = Aⁱ, for i doubled or raised by 1.
+
+    With T = A^i (I + R), doubling is R ← R + T, H ← H + A^i H + i T, P ← P²: the paper's corollary, written without its
+    subtraction. R, H and P commute with P, so the three products are one product of a stacked matrix.
+    """
+
+    def __init__(self, work: Matrix, B: Matrix) -> None:
+        d = len(B)
+        self.stack, self.product = work[: 3 * d], work[3 * d :]
+        self.R, self.H, self.P = self.stack[:d], self.stack[d : 2 * d], self.stack[2 * d :]
+        self.d, self.i = d, 1
+        self.P[:] = B.T
+
+    @property
+    def value(self) -> float:
+        """Σ_{m ≤ i} tr Aᵐ."""
+        return float(self.P.trace()) + (float(self.R.trace()) if self.i > 1 else 0.0)
+
+    def gradient(self) -> Matrix:
+        """Σ_{m < i} (m+1) Aᵐ, the gradient of the value for A = Bᵀ."""
+        return self.H.copy() if self.i > 1 else np.eye(self.d, dtype=self.P.dtype)
+
+    def first(self) -> None:
+        """From order 1 to order 2: R = 0 and H = I are not stored before, and one product is enough."""
+        self.R[:] = self.P
+        np.multiply(self.P, 2, out=self.H)
+        self.H.flat[:: self.d + 1] += 1
+        np.matmul(self.R, self.R, out=self.P)
+        self.i = 2
+
+    def double(self) -> None:
+        """From order i to order 2i."""
+        if self.i == 1:
+            self.first()
+            return
+        d = self.d
+        np.matmul(self.stack, self.P, out=self.product)
+        self._add(self.product[:d], self.product[d : 2 * d])
+        self.P[:] = self.product[2 * d :]
+        self.i *= 2
+
+    def final(self) -> tuple[float, Matrix]:
+        """Value and gradient at twice the order, without forming the power itself: only its trace is needed."""
+        d = self.d
+        last_trace = float(np.vdot(self.P.T, self.P))
+        if self.i == 1:
+            G = 2 * self.P
+            G.flat[:: d + 1] += 1
+            return float(self.P.trace()) + last_trace, G
+        np.matmul(self.stack[: 2 * d], self.P, out=self.product[: 2 * d])
+        self._add(self.product[:d], self.product[d : 2 * d])
+        return float(self.R.trace()) + last_trace, self.H.copy()
+
+    def _add(self, T: Matrix, PH: Matrix) -> None:
+        T += self.P
+        self.R += T
+        self.H += PH
+        T *= self.i
+        self.H += T
+
+    def increment(self, A: Matrix) -> None:
+        """From order i to order i + 1."""
+        if self.i == 1:
+            self.first()
+            return
+        d, term = self.d, self.product[: self.d]
+        self.R += self.P
+        np.multiply(self.P, self.i + 1, out=term)
+        self.H += term
+        np.matmul(self.P, A, out=term)
+        self.P[:] = term[:d]
+        self.i += 1
+
+
+class PowerChain:
+    """B^order by repeated squaring, and the way back: the gradient of any function of the power.
+
+    Where the power would exceed ``largest``, the last square that does not takes its place; ``order`` says which it is.
+    """
+
+    def __init__(self, B: Matrix, order: int, largest: float) -> None:
+        self.squares, self.order = [B], order
+        self._partial: list[Matrix | None] = [B if order & 1 else None]
+        top = float(B.max())
+        top_partial = top if order & 1 else 0.0
+        for digit in range(1, order.bit_length()):
+            # Bounds on the next square and on its product with the partial power, before either is formed.
+            next_top = len(B) * top * top
+            if max(next_top, len(B) * top_partial * next_top) > largest:
+                self.order = 1 << (digit - 1)
+                self._partial = [None] * (digit - 1) + [self.squares[-1]]
+                break
+            self.squares.append(self.squares[-1] @ self.squares[-1])
+            top, last = float(self.squares[-1].max()), self._partial[-1]
+            if order >> digit & 1:
+                last = self.squares[-1] if last is None else last @ self.squares[-1]
+                top_partial = float(last.max())
+            self._partial.append(last)
+
+    @property
+    def power(self) -> Matrix:
+        """B to the power of ``order``."""
+        last = self._partial[-1]
+        assert last is not None
+        return last
+
+    def pull_back(self, slope: Matrix) -> Matrix:
+        """Σ_k (Bᵏ)ᵀ slope (B^(order−1−k))ᵀ in O(log order) products: reverse mode through the squarings."""
+        total = np.zeros_like(slope)
+        for digit in reversed(range(len(self.squares))):
+            square, before = self.squares[digit], self._partial[digit - 1] if digit else None
+            if self.order >> digit & 1:
+                total = total + (slope if before is None else before.T @ slope)
+                slope = slope if before is None else slope @ square.T
+            if digit:
+                root = self.squares[digit - 1].T
+                total = total @ root + root @ total
+        return total

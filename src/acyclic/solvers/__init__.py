@@ -1,0 +1,1 @@
+"""How it is minimised: outer loops, inner minimisers, orders and parent selection."""

@@ -1,0 +1,201 @@
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import dags
+
+from acyclic.errors import CycleError, InputError
+from acyclic.graphs.cycles import is_acyclic
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import (
+    Cpdag,
+    compelled,
+    consistent_extension,
+    cpdag,
+    meek_closure,
+    reversible,
+)
+
+
+def v_structures(adjacency):
+    """Mark the edges of unshielded colliders."""
+    joined = adjacency | adjacency.T
+    found = np.zeros_like(adjacency)
+    for child in range(len(adjacency)):
+        for a, b in itertools.combinations(np.flatnonzero(adjacency[:, child]), 2):
+            if not joined[a, b]:
+                found[a, child] = found[b, child] = True
+    return found
+
+
+def orientations(skeleton):
+    """Every acyclic orientation of a skeleton."""
+    pairs = np.argwhere(np.triu(skeleton))
+    for flips in itertools.product([False, True], repeat=len(pairs)):
+        adjacency = np.zeros_like(skeleton)
+        for (i, j), flip in zip(pairs, flips):
+            adjacency[(j, i) if flip else (i, j)] = True
+        if is_acyclic(adjacency):
+            yield adjacency
+
+
+def equivalent(adjacency):
+    colliders = v_structures(adjacency)
+    return [
+        other for other in orientations(adjacency | adjacency.T) if np.array_equal(v_structures(other), colliders)
+    ]
+
+
+def all_dags(n):
+    pairs = list(itertools.combinations(range(n), 2))
+    for states in itertools.product([0, 1, 2], repeat=len(pairs)):
+        adjacency = np.zeros((n, n), dtype=bool)
+        for (i, j), state in zip(pairs, states):
+            adjacency[i, j], adjacency[j, i] = state == 1, state == 2
+        if is_acyclic(adjacency):
+            yield adjacency
+
+
+def check_against_enumeration(adjacency):
+    members = equivalent(adjacency)
+    shared = np.logical_and.reduce(members)
+    np.testing.assert_array_equal(compelled(adjacency), shared)
+    np.testing.assert_array_equal(reversible(adjacency), adjacency & ~shared)
+    graph = cpdag(adjacency)
+    np.testing.assert_array_equal(graph.arcs, np.logical_or.reduce(members))
+    assert graph.is_complete
+    extension = consistent_extension(graph)
+    assert any(np.array_equal(extension, member) for member in members)
+    colliders = v_structures(adjacency)
+    closed = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    np.testing.assert_array_equal(closed[0], graph.directed)
+    np.testing.assert_array_equal(closed[1], graph.undirected)
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 3), (3, 25), (4, 543)])
+def test_every_small_dag_against_the_enumerated_class(n, count):
+    graphs = list(all_dags(n))
+    assert len(graphs) == count
+    for adjacency in graphs:
+        check_against_enumeration(adjacency)
+
+
+def test_random_dags_of_five_nodes_against_the_enumerated_class():
+    rng = np.random.default_rng(0)
+    for density in rng.uniform(0.2, 1, size=30):
+        upper = np.triu(rng.random((5, 5)) < density, 1)
+        order = rng.permutation(5)
+        check_against_enumeration(upper[np.ix_(order, order)])
+
+
+def test_meek_with_background_knowledge_against_enumeration():
+    """Direct a few undirected edges of a CPDAG as one member has them: Meek's rules find what the rest shares."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        upper = np.triu(rng.random((5, 5)) < rng.uniform(0.4, 1), 1)
+        graph = cpdag(upper)
+        known = upper & graph.undirected & (rng.random((5, 5)) < 0.3)
+        directed, undirected = meek_closure(graph.directed | known, graph.undirected & ~(known | known.T))
+        members = [member for member in equivalent(upper) if member[known].all()]
+        np.testing.assert_array_equal(directed, np.logical_and.reduce(members))
+        np.testing.assert_array_equal(directed | undirected, np.logical_or.reduce(members))
+
+
+def test_the_fourth_rule_is_needed():
+    a, b, c, d = range(4)
+    directed, undirected = np.zeros((4, 4), dtype=bool), np.zeros((4, 4), dtype=bool)
+    directed[c, d] = directed[d, b] = True
+    for other in (b, c, d):
+        undirected[a, other] = undirected[other, a] = True
+    closed, open_ = meek_closure(directed, undirected)
+    assert closed[a, b]
+    assert open_[a, c] and open_[a, d]
+
+
+@given(dags(max_nodes=12))
+def test_the_extension_is_in_the_class(dag):
+    graph = dag.cpdag()
+    member = Dag(consistent_extension(graph), dag.names)
+    assert member.cpdag() == graph
+    np.testing.assert_array_equal(v_structures(member.adjacency), v_structures(dag.adjacency))
+
+
+@given(dags(max_nodes=12))
+def test_both_ways_to_the_cpdag_agree(dag):
+    graph, colliders = dag.cpdag(), v_structures(dag.adjacency)
+    directed, undirected = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    np.testing.assert_array_equal(directed, graph.directed)
+    np.testing.assert_array_equal(undirected, graph.undirected)
+
+
+def test_both_ways_agree_on_a_large_graph():
+    rng = np.random.default_rng(0)
+    order = rng.permutation(300)
+    dag = Dag(np.triu(rng.random((300, 300)) < 4 / 299, 1)[np.ix_(order, order)])
+    graph, colliders = dag.cpdag(), v_structures(dag.adjacency)
+    assert 0 < np.count_nonzero(graph.undirected) and 0 < np.count_nonzero(graph.directed)
+    directed, undirected = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    np.testing.assert_array_equal(directed, graph.directed)
+    np.testing.assert_array_equal(undirected, graph.undirected)
+    assert cpdag(consistent_extension(graph)) == graph
+
+
+def test_a_four_cycle_skeleton_is_no_class_of_dags():
+    ring = np.roll(np.eye(4, dtype=bool), 1, axis=1)
+    graph = Cpdag(["a", "b", "c", "d"], np.zeros((4, 4)), ring | ring.T)
+    assert not graph.is_complete
+    with pytest.raises(InputError, match="a, b, c, d"):
+        consistent_extension(graph)
+
+
+def test_too_few_or_too_many_directions_are_not_complete():
+    collider = Dag.from_edges([("a", "c"), ("b", "c")], ["a", "b", "c"])
+    chain = Dag.from_edges([("a", "b"), ("b", "c")], ["a", "b", "c"])
+    nothing = np.zeros((3, 3), dtype=bool)
+    assert Cpdag(None, collider.adjacency, nothing).is_complete
+    assert not Cpdag(None, chain.adjacency, nothing).is_complete
+    # The skeleton alone stands for chain and fork; that of a directed cycle for nothing.
+    assert Cpdag(None, nothing, collider.adjacency | collider.adjacency.T).is_complete
+    assert not Cpdag(None, np.roll(np.eye(3), 1, axis=1), nothing).is_complete
+
+
+def test_the_parts_of_a_cpdag():
+    graph = Dag.from_edges([("a", "c"), ("b", "c"), ("c", "d"), ("e", "f")], list("abcdef")).cpdag()
+    assert graph.directed_edges() == [("a", "c"), ("b", "c"), ("c", "d")]
+    assert graph.undirected_edges() == [("e", "f")]
+    assert (graph.n_nodes, graph.n_edges) == (6, 4)
+    assert repr(graph) == "Cpdag(6 nodes, 3 directed and 1 undirected edges)"
+    assert Cpdag.from_arcs(graph.arcs, graph.names, edge_direction="from row to column") == graph
+    assert Cpdag.from_arcs(graph.arcs.T, graph.names, edge_direction="from column to row") == graph
+    turned = graph.reordered(list("fedcba"))
+    assert turned.undirected_edges() == [("f", "e")]
+    assert turned != graph and turned.reordered(graph.names) == graph
+    twin = pickle.loads(pickle.dumps(graph))
+    assert twin == graph and hash(twin) == hash(graph) and not twin.directed.flags.writeable
+    assert graph != "graph"
+
+
+@pytest.mark.parametrize(
+    ("directed", "undirected", "words"),
+    [
+        ([[0, 1], [0, 0]], [[0, 1], [1, 0]], "nodes 0 and 1 is both directed and undirected"),
+        ([[0, 0], [0, 0]], [[0, 1], [0, 0]], "undirected must be symmetric"),
+        ([[0, 1], [1, 0]], [[0, 0], [0, 0]], "directed both ways"),
+        ([[0, 0], [0, 0]], [[0, 0], [0, 1]], "nodes 1 and 1 joins a node to itself"),
+        ([[1, 0], [0, 0]], [[0, 0], [0, 0]], "nodes 0 and 0 is directed both ways"),
+        ([[0]], [[0, 0], [0, 0]], r"shape \(1, 1\), undirected \(2, 2\)"),
+        ([[0, np.nan], [0, 0]], [[0, 0], [0, 0]], "directed.*nan"),
+    ],
+)
+def test_impossible_mixtures_are_refused_in_words(directed, undirected, words):
+    with pytest.raises(InputError, match=words):
+        Cpdag(None, directed, undirected)
+
+
+def test_cpdag_needs_a_dag_and_takes_names_for_arrays_only():
+    with pytest.raises(CycleError):
+        cpdag([[0, 1], [1, 0]])
+    with pytest.raises(InputError, match="a Dag has its own"):
+        cpdag(Dag([[0]]), names=["a"])
