@@ -1,2 +1,63 @@
-"""stub"""
-__version__="0.1.0"
+# SPDX-License-Identifier: BSD-3-Clause
+"""Learn directed acyclic graphs from tables by continuous optimisation, and say what the answer rests on."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from acyclic.data.datasets import load_network, load_sachs
+    from acyclic.data.knowledge import Knowledge
+    from acyclic.data.moments import Moments
+    from acyclic.data.simulate import simulate
+    from acyclic.graphs.dag import Dag
+    from acyclic.graphs.equivalence import Cpdag
+    from acyclic.graphs.metrics import compare
+    from acyclic.learners.golem import Golem
+    from acyclic.learners.notears import Notears
+    from acyclic.learners.verdict import Verdict
+    from acyclic.objective.constraints import constraint
+
+# Public names are imported at first use, so that `import acyclic` costs milliseconds.
+_HOMES = {
+    "Cpdag": "acyclic.graphs.equivalence",
+    "Dag": "acyclic.graphs.dag",
+    "Golem": "acyclic.learners.golem",
+    "Knowledge": "acyclic.data.knowledge",
+    "Moments": "acyclic.data.moments",
+    "Notears": "acyclic.learners.notears",
+    "Verdict": "acyclic.learners.verdict",
+    "compare": "acyclic.graphs.metrics",
+    "constraint": "acyclic.objective.constraints",
+    "load_network": "acyclic.data.datasets",
+    "load_sachs": "acyclic.data.datasets",
+    "simulate": "acyclic.data.simulate",
+}
+
+__all__ = [
+    "Cpdag",
+    "Dag",
+    "Golem",
+    "Knowledge",
+    "Moments",
+    "Notears",
+    "Verdict",
+    "compare",
+    "constraint",
+    "load_network",
+    "load_sachs",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'acyclic' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

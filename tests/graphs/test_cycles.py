@@ -2,7 +2,6 @@ import networkx
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import dags, square_weights
 
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.cycles import (
@@ -12,6 +11,7 @@ from acyclic.graphs.cycles import (
     strongly_connected_components,
     topological_order,
 )
+from strategies import dags, square_weights
 
 
 def as_networkx(weights):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import dags, hostile_names
 
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.dag import Dag
+from strategies import dags, hostile_names
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import pickle
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import dags
 
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.cycles import is_acyclic
@@ -17,6 +16,7 @@ from acyclic.graphs.equivalence import (
     meek_closure,
     reversible,
 )
+from strategies import dags
 
 
 def v_structures(adjacency):
@@ -43,9 +43,7 @@ def orientations(skeleton):
 
 def equivalent(adjacency):
     colliders = v_structures(adjacency)
-    return [
-        other for other in orientations(adjacency | adjacency.T) if np.array_equal(v_structures(other), colliders)
-    ]
+    return [other for other in orientations(adjacency | adjacency.T) if np.array_equal(v_structures(other), colliders)]
 
 
 def all_dags(n):
@@ -94,24 +92,59 @@ def test_meek_with_background_knowledge_against_enumeration():
     """Direct a few undirected edges of a CPDAG as one member has them: Meek's rules find what the rest shares."""
     rng = np.random.default_rng(1)
     for _ in range(40):
-        upper = np.triu(rng.random((5, 5)) < rng.uniform(0.4, 1), 1)
-        graph = cpdag(upper)
-        known = upper & graph.undirected & (rng.random((5, 5)) < 0.3)
+        order = rng.permutation(5)
+        dag = np.triu(rng.random((5, 5)) < rng.uniform(0.4, 1), 1)[np.ix_(order, order)]
+        graph = cpdag(dag)
+        known = dag & graph.undirected & (rng.random((5, 5)) < 0.3)
         directed, undirected = meek_closure(graph.directed | known, graph.undirected & ~(known | known.T))
-        members = [member for member in equivalent(upper) if member[known].all()]
+        members = [member for member in equivalent(dag) if member[known].all()]
         np.testing.assert_array_equal(directed, np.logical_and.reduce(members))
         np.testing.assert_array_equal(directed | undirected, np.logical_or.reduce(members))
 
 
-def test_the_fourth_rule_is_needed():
-    a, b, c, d = range(4)
-    directed, undirected = np.zeros((4, 4), dtype=bool), np.zeros((4, 4), dtype=bool)
-    directed[c, d] = directed[d, b] = True
-    for other in (b, c, d):
-        undirected[a, other] = undirected[other, a] = True
-    closed, open_ = meek_closure(directed, undirected)
-    assert closed[a, b]
-    assert open_[a, c] and open_[a, d]
+# Directed edges, undirected edges, and one edge that the rule directs; the later cases need it at the right time.
+RULES = {
+    "1": ("ab", "bc", "bc"),
+    "1, along a chain": ("ab", "bc cd de", "de"),
+    "2": ("ab bc", "ac", "ac"),
+    "2, its first edge found late": ("wa bc wc", "ab ac", "ac"),
+    "2, its second edge found late": ("ab wb", "bc ac", "ac"),
+    "3": ("cb db", "ab ac ad", "ab"),
+    "4": ("cd db", "ab ac ad", "ab"),
+    "4, its first edge found late": ("wc db", "cd ab ac ad wa", "ab"),
+    "4, its second edge found late": ("cd", "db ab ac ad", "ab"),
+}
+
+
+def colliders(adjacency):
+    joined = adjacency | adjacency.T
+    return {
+        (child, a, b)
+        for child in range(len(adjacency))
+        for a, b in itertools.combinations(np.flatnonzero(adjacency[:, child]).tolist(), 2)
+        if not joined[a, b]
+    }
+
+
+@pytest.mark.parametrize(("directed", "undirected", "found"), RULES.values(), ids=RULES.keys())
+def test_each_rule_against_enumeration_in_every_order_of_the_nodes(directed, undirected, found):
+    letters = sorted(set(directed + undirected) - {" "})
+    for order in itertools.permutations(letters):
+        arrows, lines = (np.zeros((len(order), len(order)), dtype=bool) for _ in range(2))
+        for matrix, text in ((arrows, directed), (lines, undirected)):
+            for source, target in text.split():
+                matrix[order.index(source), order.index(target)] = True
+        lines |= lines.T
+        skeleton = arrows | arrows.T | lines
+        members = [
+            member
+            for member in orientations(skeleton)
+            if member[arrows].all() and colliders(member) == colliders(arrows)
+        ]
+        closed, remaining = meek_closure(arrows, lines)
+        assert closed[order.index(found[0]), order.index(found[1])]
+        np.testing.assert_array_equal(closed, np.logical_and.reduce(members))
+        np.testing.assert_array_equal(closed | remaining, np.logical_or.reduce(members))
 
 
 @given(dags(max_nodes=12))

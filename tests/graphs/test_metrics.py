@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from strategies import dags
 
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.metrics import compare, shd, shd_cpdag
+from strategies import dags
 
 ROWS = "from row to column"
 CHAIN = Dag.from_edges([("x0", "x1"), ("x1", "x2")], ["x0", "x1", "x2"])

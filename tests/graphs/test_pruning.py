@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import dags, square_weights
 
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic, strongly_connected_components
 from acyclic.graphs.pruning import threshold, threshold_components, threshold_until_acyclic
+from strategies import dags, square_weights
 
 CUTS = st.sampled_from([0.0, 0.5, 1.0, 2.0])
 
@@ -29,9 +29,7 @@ def one_by_one(weights, cut, on_a_cycle_only):
     return kept, tuple(removed)
 
 
-@pytest.mark.parametrize(
-    ("prune", "on_a_cycle_only"), [(threshold_until_acyclic, False), (threshold_components, True)]
-)
+@pytest.mark.parametrize(("prune", "on_a_cycle_only"), [(threshold_until_acyclic, False), (threshold_components, True)])
 @given(weights=square_weights(), cut=CUTS)
 def test_pruning_is_the_removal_one_by_one(prune, on_a_cycle_only, weights, cut):
     before = weights.copy()

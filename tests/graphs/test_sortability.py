@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import dags
 
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import r2_sortability, varsortability
+from strategies import dags
 
 DIAMOND = np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
 
@@ -69,5 +69,5 @@ def test_a_covariance_that_does_not_fit_is_refused():
         varsortability(DIAMOND, np.eye(2))
     with pytest.raises(InputError, match="negative variance at x1"):
         r2_sortability([[0, 1], [0, 0]], [[1, 0], [0, -1]])
-    with pytest.raises(InputError, match="covariance.*nan"):
+    with pytest.raises(InputError, match=r"covariance.*nan"):
         varsortability([[0]], [[np.nan]])

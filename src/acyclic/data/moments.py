@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 import os
@@ -20,18 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from acyclic.errors import InputError
+from acyclic.graphs.cycles import Bools, Floats, Integers
 from acyclic.graphs.dag import check_names
 
-__all__ = ["ColumnNote", "Moments", "as_moments", "check_known", "column_notes"]
-
-FloatArray = NDArray[np.float64]
-Indices = NDArray[np.intp]
+__all__ = ["ColumnNote", "Moments", "as_moments", "column_notes"]
 
 _BLOCK_VALUES = 1 << 20
 _FORMAT = "acyclic moments 1"
-_EPSILON = float(np.finfo(np.float64).eps)
 _DEPENDENT = 1e-12
-_DAMAGED = (ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -58,20 +53,17 @@ class Moments:
     """
 
     n: float
-    mean: FloatArray
-    covariance: FloatArray
+    mean: Floats
+    covariance: Floats
     names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         mean, covariance = _numeric(self.mean, "mean"), _numeric(self.covariance, "covariance")
         if mean.ndim != 1 or mean.size == 0 or covariance.shape != (mean.size, mean.size):
-            raise InputError(
-                f"shapes {mean.shape} and {covariance.shape} are not (d,) and (d, d) with d >= 1"
-            )
+            raise InputError(f"shapes {mean.shape} and {covariance.shape} are not (d,) and (d, d) with d >= 1")
         names = check_names(self.names or None, mean.size)
         if not isinstance(self.n, Real) or not 2 <= self.n < np.inf:
-            hint = "it counts rows, so weights must not be normalised to sum 1"
-            raise InputError(f"n = {self.n!r}, but at least 2 rows are needed; {hint}")
+            raise InputError(f"n = {self.n!r}, but at least 2 rows are needed; weights must not be normalised to sum 1")
         _check_possible(mean, covariance, names)
         covariance = (covariance + covariance.T) / 2
         for array in (mean, covariance):
@@ -81,12 +73,10 @@ class Moments:
             object.__setattr__(self, field, value)
 
     @classmethod
-    def from_array(
-        cls, X: ArrayLike, names: Sequence[str] | None = None, weights: ArrayLike | None = None
-    ) -> Moments:
+    def from_array(cls, X: ArrayLike, names: Sequence[str] | None = None, weights: ArrayLike | None = None) -> Moments:
         """Compute the moments of a table of numbers in one pass over blocks of rows.
 
-        Each block is centred on its own mean and the blocks are merged, so a large mean costs no digits.
+        Each block is centred on its own mean and the blocks are merged: a large mean costs no digits.
 
         Parameters
         ----------
@@ -102,39 +92,35 @@ class Moments:
 
     @classmethod
     def from_frame(cls, frame: Any) -> Moments:
-        """Compute the moments of a pandas, Polars or PyArrow table; column names become ``str``.
-
-        Every column must hold numbers or booleans, without missing values.
-        """
+        """Compute the moments of a pandas, Polars or PyArrow table of numbers and booleans, its names as ``str``."""
         import narwhals.stable.v2 as nw
 
         try:
-            table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
-            kinds = {
-                str(name): kind for name, kind in zip(check_names(map(str, table.columns)), table.dtypes)
-            }
+            table: Any = nw.from_native(frame, eager_only=True)
+            names = check_names(map(str, table.columns))
         except (TypeError, ValueError) as error:
             what = f"{type(frame).__name__} cannot be read as a pandas, Polars or PyArrow table in memory"
             raise InputError(f"{what}: {error}") from error
-        other = [name for name, kind in kinds.items() if not (kind.is_numeric() or kind == nw.Boolean)]
+        kinds = zip(names, table.schema.values())
+        other = [f"{name!r} ({kind})" for name, kind in kinds if not kind.is_numeric() and kind != nw.Boolean]
         if other:
-            found = ", ".join(f"{name!r} ({kinds[name]})" for name in other)
-            raise InputError(f"no numbers in column {found}; convert it to numbers or leave it out")
+            raise InputError(f"no numbers in {', '.join(other)}; convert these columns or leave them out")
         floats = nw.all().cast(nw.Float64)
-        blocks = (_table(block.select(floats).to_numpy()) for block in _blocks(table, len(kinds)))
-        return _accumulated(blocks, tuple(kinds))
+        blocks = (block.select(floats).to_numpy() for block in _blocks(table, len(names)))
+        return _accumulated(blocks, names)
 
     @classmethod
+    @np.errstate(over="ignore", invalid="ignore")
     def merged(cls, parts: Iterable[Moments]) -> Moments:
-        """Moments of the rows of all parts (Chan, Golub & LeVeque), columns in the order of the first part."""
+        """Moments of the rows of all parts (Chan, Golub & LeVeque), columns ordered as in the first."""
         moments = list(parts)
         if not moments:
             raise InputError("no moments to merge; give at least one")
         names = moments[0].names
-        for part in moments[1:]:
-            check_known(part.names, names)
+        for extra in sorted({name for part in moments for name in part.names} - set(names)):
+            raise InputError(f"column {extra!r} is in some parts but not in the first; select the same columns")
         matched = (part.select(names) for part in moments)
-        return _moments(reduce(_merge, (_Sums(m.n, m.mean, m.covariance * m.n) for m in matched)), names)
+        return reduce(_merge, (_Sums(part.n, part.mean, part.covariance * part.n) for part in matched)).moments(names)
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the rows of both, matched by column name."""
@@ -142,17 +128,16 @@ class Moments:
 
     def select(self, names: Sequence[str]) -> Moments:
         """Moments of the named columns, in that order."""
-        wanted = check_names(names, len(names))
-        check_known(wanted, self.names)
         index = {name: position for position, name in enumerate(self.names)}
+        wanted = check_names(names)
+        unknown = [name for name in wanted if name not in index]
+        if unknown:
+            raise InputError(f"unknown columns {unknown}; the columns are {list(self.names)}")
         chosen = [index[name] for name in wanted]
         return Moments(self.n, self.mean[chosen], self.covariance[np.ix_(chosen, chosen)], wanted)
 
     def standardized(self) -> Moments:
-        """Moments after each column is centred and divided by its standard deviation.
-
-        The covariance becomes the correlation. A constant column has variance 0 and stays so.
-        """
+        """Moments of standardised columns: the covariance is the correlation, 0 for constant columns."""
         return Moments(self.n, np.zeros(len(self.names)), _correlation(self), self.names)
 
     def scaled(self, factors: ArrayLike) -> Moments:
@@ -167,11 +152,11 @@ class Moments:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a NumPy ``.npz`` file without pickles; the old file stays until the new one is complete."""
         partial = Path(path).with_name(f".{uuid.uuid4().hex}.tmp")
-        header = json.dumps({"format": _FORMAT, "names": self.names}).encode()
-        arrays = {"n": np.float64(self.n), "mean": self.mean, "covariance": self.covariance}
+        text = json.dumps({"format": _FORMAT, "names": self.names}).encode()
+        header = np.frombuffer(text, dtype=np.uint8)
         try:
             with partial.open("xb") as file:
-                np.savez(file, allow_pickle=False, header=np.frombuffer(header, dtype=np.uint8), **arrays)
+                np.savez(file, header=header, n=np.float64(self.n), mean=self.mean, covariance=self.covariance)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(path)
@@ -188,7 +173,7 @@ class Moments:
                     if header["format"] != _FORMAT:
                         raise ValueError(f"its format is {header['format']!r}")
                     return cls(stored["n"].item(), stored["mean"], stored["covariance"], header["names"])
-            except _DAMAGED as error:
+            except (ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
                 raise InputError(f"{os.fspath(path)} is not a whole file of moments: {error}") from error
 
     def digest(self) -> str:
@@ -199,10 +184,7 @@ class Moments:
         return content.hexdigest()
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Moments):
-            return NotImplemented
-        same = np.array_equal(self.mean, other.mean) and np.array_equal(self.covariance, other.covariance)
-        return same and (self.n, self.names) == (other.n, other.names)
+        return isinstance(other, Moments) and self.digest() == other.digest()
 
     def __hash__(self) -> int:
         return hash(self.digest())
@@ -217,10 +199,7 @@ class Moments:
 
 @dataclass(frozen=True)
 class ColumnNote:
-    """A remark in words on a column of `kind` "constant", "duplicate" or "collinear".
-
-    `others` are the columns that determine it; none for a constant.
-    """
+    """A remark on a column of `kind` "constant", "duplicate" or "collinear", which `others` determine."""
 
     kind: str
     column: str
@@ -229,19 +208,12 @@ class ColumnNote:
 
 
 def as_moments(data: Any, names: Sequence[str] | None = None) -> Moments:
-    """Moments of an array, a data frame, or of moments, which come back unchanged.
-
-    `names` names the columns of an array; whatever has names already must agree with them.
-    """
-    if isinstance(data, Moments):
-        moments = data
-    elif hasattr(data, "columns") or hasattr(data, "column_names"):
-        moments = Moments.from_frame(data)
-    else:
+    """Moments of an array whose columns are `names`, of a data frame, or of moments, which stay as they are."""
+    if not isinstance(data, Moments) and not hasattr(type(data), "columns"):
         return Moments.from_array(data, names)
+    moments = data if isinstance(data, Moments) else Moments.from_frame(data)
     if names is not None and tuple(names) != moments.names:
-        check_known(names, moments.names)
-        raise InputError("names are not the columns of the data, all in their order; select columns first")
+        raise InputError(f"names are {list(names)}, but the data has the columns {list(moments.names)}")
     return moments
 
 
@@ -259,63 +231,43 @@ def column_notes(moments: Moments) -> list[ColumnNote]:
     constant, correlation = _constant(moments), _correlation(moments)
     twins = np.triu(np.abs(correlation) >= 1 - _DEPENDENT, 1)
     notes = []
-    for column in np.flatnonzero(constant):
-        name, message = moments.names[column], f"is constant: every row is {moments.mean[column]:.6g}"
-        notes.append(ColumnNote("constant", name, (), f"{name!r} {message}"))
+    for column in np.flatnonzero(constant).tolist():
+        name, mean = moments.names[column], moments.mean[column]
+        notes.append(ColumnNote("constant", name, (), f"{name!r} is constant: every row is {mean:.6g}"))
     for column in np.flatnonzero(twins.any(axis=0)).tolist():
         first = np.flatnonzero(twins[:, column])[:1]
         notes.append(_relation_note("duplicate", moments, column, first, correlation[first, column]))
     return notes + _collinear_notes(moments, correlation, np.flatnonzero(~constant & ~twins.any(axis=0)))
 
 
-def check_known(wanted: Iterable[str], names: Sequence[str], error: type[InputError] = InputError) -> None:
-    """Raise `error`, with near matches, if a wanted name is not among the names."""
-    known = set(names)
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        hints = ", ".join(f"{name!r}{_near_match(name, names)}" for name in unknown[:5])
-        more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
-        have = ", ".join(map(repr, names[:10])) + (", …" if len(names) > 10 else "")
-        raise error(f"unknown column {hints}{more}; the columns are {have}")
-
-
-def _near_match(name: str, names: Sequence[str]) -> str:
-    folded = {known.strip().casefold(): known for known in reversed(names)}
-    near = difflib.get_close_matches(name.strip().casefold(), folded, n=1)
-    return f" (did you mean {folded[near[0]]!r}?)" if near else ""
-
-
 class _Sums(NamedTuple):
     n: float
-    mean: FloatArray
-    scatter: FloatArray
+    mean: Floats
+    scatter: Floats
+
+    def moments(self, names: tuple[str, ...], origin: Floats | float = 0.0) -> Moments:
+        return Moments(self.n, origin + self.mean, self.scatter / self.n, names)
 
 
 def _merge(left: _Sums, right: _Sums) -> _Sums:
-    n = left.n + right.n
-    step = right.mean - left.mean
+    n, step = left.n + right.n, right.mean - left.mean
     scatter = left.scatter + right.scatter + np.outer(step, step) * (left.n * right.n / n)
     return _Sums(n, left.mean + step * (right.n / n), scatter)
 
 
-def _centred_sums(rows: FloatArray, weights: FloatArray | None) -> _Sums:
+def _centred_sums(rows: Floats, weights: Floats | None) -> _Sums:
     """Sums of one block; `rows` is overwritten."""
-    mean = np.zeros(rows.shape[1])
-    # The second centring removes the rounding of the first: constant columns end at exactly 0.
-    for _ in range(2):
-        step = np.average(rows, axis=0, weights=weights)
-        rows -= step
-        mean += step
+    mean = np.average(rows, axis=0, weights=weights)
+    rows -= mean
     if weights is None:
         return _Sums(len(rows), mean, rows.T @ rows)
     rows *= np.sqrt(weights)[:, None]
     return _Sums(float(weights.sum()), mean, rows.T @ rows)
 
 
-def _accumulated(
-    blocks: Iterable[NDArray[Any]], names: tuple[str, ...], weights: FloatArray | None = None
-) -> Moments:
-    total, start = None, 0
+@np.errstate(over="ignore", invalid="ignore")
+def _accumulated(blocks: Iterable[NDArray[Any]], names: tuple[str, ...], weights: Floats | None = None) -> Moments:
+    total, start, origin = None, 0, np.zeros(len(names))
     for block in blocks:
         rows = _finite(block, names, start)
         share = None if weights is None else weights[start : start + len(rows)]
@@ -323,16 +275,14 @@ def _accumulated(
         if share is not None:
             rows, share = rows[share > 0], share[share > 0]
         if len(rows):
-            with np.errstate(over="ignore", invalid="ignore"):
-                part = _centred_sums(rows, share)
-                total = part if total is None else _merge(total, part)
+            # Means of blocks are merged as distances from the first, which rounding hardly touches.
+            origin = rows.mean(axis=0) if total is None else origin
+            rows -= origin
+            part = _centred_sums(rows, share)
+            total = part if total is None else _merge(total, part)
     if total is None or start < 2:
         raise InputError(f"the table has {start} sample(s) (rows); at least 2 are needed")
-    return _moments(total, names)
-
-
-def _moments(sums: _Sums, names: tuple[str, ...]) -> Moments:
-    return Moments(sums.n, sums.mean, sums.scatter / sums.n, names)
+    return total.moments(names, origin)
 
 
 def _blocks(table: Any, d: int) -> Iterator[Any]:
@@ -358,21 +308,18 @@ def _table(X: object) -> NDArray[Any]:
         raise InputError("the table is sparse; pass X.toarray()")
     table = _array(X, "table", kinds="biufO")
     if table.ndim != 2:
-        hint = "Reshape your data: X.reshape(-1, 1) is one column"
-        raise InputError(f"the table has shape {table.shape}; rows × columns, (n, d), is needed. {hint}")
+        raise InputError(f"shape {table.shape} is not (n, d). Reshape your data: X.reshape(-1, 1) is one column")
     if table.shape[1] == 0:
         raise InputError(f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
     return table
 
 
-def _finite(block: NDArray[Any], names: tuple[str, ...], start: int) -> FloatArray:
+def _finite(block: NDArray[Any], names: tuple[str, ...], start: int) -> Floats:
     """Copy a block as float64, or name the columns and rows that are no finite number."""
     for (row, column), value in np.ndenumerate(block) if block.dtype == object else ():
         if not isinstance(value, Real | np.bool_ | None):
-            where = f"column {names[column]!r} holds {value!r} in row {start + row}"
-            raise InputError(f"{where}; only numbers are accepted")
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows = block.astype(np.float64, order="C")
+            raise InputError(f"column {names[column]!r} holds {value!r} in row {start + row}; numbers are needed")
+    rows = block.astype(np.float64, order="C")
     bad = ~np.isfinite(rows)
     if bad.any():
         columns = np.flatnonzero(bad.any(axis=0))
@@ -382,7 +329,7 @@ def _finite(block: NDArray[Any], names: tuple[str, ...], start: int) -> FloatArr
     return rows
 
 
-def _row_weights(weights: ArrayLike, rows: int) -> FloatArray:
+def _row_weights(weights: ArrayLike, rows: int) -> Floats:
     values = _numeric(weights, "weights")
     if values.shape != (rows,):
         raise InputError(f"weights have shape {values.shape}; one weight per row, ({rows},), is needed")
@@ -393,44 +340,42 @@ def _row_weights(weights: ArrayLike, rows: int) -> FloatArray:
     return values
 
 
-def _numeric(values: object, what: str) -> FloatArray:
+def _numeric(values: object, what: str) -> Floats:
     """Copy as float64, with -0.0 made 0.0 so that equal content has equal bytes."""
     return np.asarray(_array(values, what).astype(np.float64) + 0.0)
 
 
-def _check_possible(mean: FloatArray, covariance: FloatArray, names: tuple[str, ...]) -> None:
+def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) -> None:
     """Check that the moments are finite, the covariance symmetric and no correlation beyond ±1."""
     finite = np.isfinite(mean) & np.isfinite(covariance).all(axis=1)
     if not finite.all():
-        column = names[int(np.argmin(finite))]
-        raise InputError(f"the moments of column {column!r} are not finite; rescale columns of huge values")
+        raise InputError(f"the moments of column {names[finite.argmin()]!r} are not finite; rescale huge values")
     # The offset lets a variance underflow to 0 while the covariances with larger columns do not.
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0) + 1e-300)
     relative = covariance / deviation / deviation[:, None]
-    wrong = (np.abs(relative - relative.T) > 1e-8) | (np.abs(relative) > 1 + 1e-8)
-    wrong |= np.diag(np.diag(covariance) < 0)
+    wrong = (np.abs(relative - relative.T) > 1e-8) | (np.abs(relative) > 1 + 1e-8) | np.diag(np.diag(relative) < 0)
     if wrong.any():
         pair = np.argwhere(wrong)[0]
         numbers, (one, other) = covariance[np.ix_(pair, pair)].tolist(), (names[column] for column in pair)
         raise InputError(f"{numbers} cannot be the covariance matrix of {one!r} and {other!r}")
 
 
-def _constant(moments: Moments) -> NDArray[np.bool_]:
+def _constant(moments: Moments) -> Bools:
     # Centred moments resolve a deviation down to the rounding of the mean itself, not to its square root.
-    rounding = 4 * _EPSILON * np.abs(moments.mean)
+    rounding = 4 * np.finfo(np.float64).eps * np.abs(moments.mean)
     return np.asarray(np.sqrt(np.diag(moments.covariance)) <= rounding)
 
 
-def _correlation(moments: Moments) -> FloatArray:
+def _correlation(moments: Moments) -> Floats:
     constant = _constant(moments)
     deviation = np.where(constant, 1.0, np.sqrt(np.diag(moments.covariance)))
     correlation = np.clip(moments.covariance / deviation / deviation[:, None], -1.0, 1.0)
     np.fill_diagonal(correlation, 1.0)
     correlation[constant] = correlation[:, constant] = 0.0
-    return np.asarray((correlation + correlation.T) / 2)
+    return np.asarray(correlation)
 
 
-def _collinear_notes(moments: Moments, correlation: FloatArray, columns: Indices) -> list[ColumnNote]:
+def _collinear_notes(moments: Moments, correlation: Floats, columns: Integers) -> list[ColumnNote]:
     if columns.size == 0:
         return []
     block = correlation[np.ix_(columns, columns)]
@@ -439,15 +384,12 @@ def _collinear_notes(moments: Moments, correlation: FloatArray, columns: Indices
     slopes = solve_triangular(factor[:rank, :rank], factor[rank:, :rank].T, lower=True, trans="T").T
     notes = []
     for column, slope in sorted(zip(order[rank:].tolist(), slopes), key=lambda pair: pair[0]):
-        part = np.flatnonzero(np.abs(slope) > 1e-6 * np.abs(slope).max())
-        part = part[np.argsort(order[part])]
+        part = sorted(np.flatnonzero(np.abs(slope) > 1e-6 * np.abs(slope).max()), key=order.__getitem__)
         notes.append(_relation_note("collinear", moments, column, order[part], slope[part]))
     return notes
 
 
-def _relation_note(
-    kind: str, moments: Moments, column: int, others: Indices, slope: FloatArray
-) -> ColumnNote:
+def _relation_note(kind: str, moments: Moments, column: int, others: Integers, slope: Floats) -> ColumnNote:
     """Note that `column` is a linear function of `others`; `slope` is in units of standard deviations."""
     deviation = np.sqrt(np.diag(moments.covariance))
     terms = slope * deviation[column] / deviation[others]

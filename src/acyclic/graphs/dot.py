@@ -25,7 +25,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|(.))", re.DOTALL)
-_TO_ESCAPE = re.compile(r'[\x00-\x1f\x7f"\\]')
+_TO_ESCAPE = re.compile(r'[\x00-\x1f"\\]')
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\", "\n": ""}
 
 
@@ -120,6 +120,11 @@ class _Token:
     def is_name(self) -> bool:
         return self.kind in ("bare", "quoted")
 
+    @property
+    def word(self) -> str:
+        """The keyword that this may be; DOT ignores case, and a quoted word is none."""
+        return self.text.lower() if self.kind == "bare" else ""
+
 
 def _tokens(text: str) -> Iterator[_Token]:
     position, line = 0, 1
@@ -193,10 +198,9 @@ class _Reader:
         return Dag.from_edges([(*ends, weight) for ends, weight in self.edges.items()], self.names)
 
     def header(self) -> None:
-        if self.token == _Token("bare", "strict", self.token.line):
+        if self.token.word == "strict":
             self.advance()
-        is_keyword = self.token.kind == "bare" and self.token.text.lower() == self.keyword
-        self.expect(is_keyword, f"{self.keyword!r} at the start of the graph")
+        self.expect(self.token.word == self.keyword, f"{self.keyword!r} at the start of the graph")
         self.advance()
         if self.token.is_name:
             self.advance()
@@ -222,7 +226,7 @@ class _Reader:
 
     def statement_keyword(self) -> str | None:
         """Consume and give the word of a DOT statement that sets defaults."""
-        word = self.token.text.lower() if self.keyword == "digraph" and self.token.kind == "bare" else None
+        word = self.token.word if self.keyword == "digraph" else ""
         if word == "subgraph":
             self.expect(False, "nodes and edges (subgraphs are not supported)")
         if word not in ("graph", "node", "edge"):

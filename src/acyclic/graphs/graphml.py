@@ -52,6 +52,9 @@ def from_graphml(text: str) -> Dag:
         root = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
         raise InputError(f"line {error.position[0]}: this is not well-formed GraphML ({error})") from None
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise InputError(f"line {line}: half of a surrogate pair is not text; remove it") from None
     graphs = list(_children(root, "graph"))
     if _local(root) != "graphml" or len(graphs) != 1:
         raise InputError(f"expected <graphml> with one <graph>, found <{_local(root)}> with {len(graphs)}")

@@ -1,0 +1,39 @@
+/* Least squares of one node on a growing set of others, read off a correlation matrix. */
+#ifndef ACYCLIC_SELECTION_H
+#define ACYCLIC_SELECTION_H
+#include <stdint.h>
+
+/* What a set of parents costs: n log(variance) + c |parents| where `unit` is NULL, and with a common noise variance
+   n variance / unit[target] + c |parents|. Variances are shares of the target's own. */
+typedef struct {
+    int stride; /* length of the rows of R */
+    const double *R;
+    double n, c;
+    const double *unit;
+    int max_parents;
+} Criterion;
+
+typedef struct {
+    Criterion criterion;
+    int room, width, capacity, target, count; /* candidates are 0..width-1, width <= room */
+    double variance;     /* of the target given the chosen */
+    double *own, *cross; /* variance of each candidate, and its covariance with the target, given the chosen */
+    double *Q;           /* capacity * room: row k is what the k-th chosen adds to the factor of R */
+    int *chosen;
+    int kept_count; /* after shrink: the parents that stay, their slopes and the variance that they leave */
+    double kept_variance;
+    int *kept;
+    double *slope, *factor, *inverse;
+} Regression;
+
+int regression_open(Regression *g, const Criterion *criterion, int width);
+void regression_close(Regression *g);
+void regression_start(Regression *g, int target, int width);
+int regression_can_add(const Regression *g, int candidate);
+int regression_add(Regression *g, int candidate); /* -1 where memory is short */
+double regression_needed(const Regression *g);    /* what a candidate must explain to be worth its cost */
+double regression_gain(const Regression *g, int candidate);
+void regression_shrink(Regression *g, int locked); /* drops what is not worth its cost, but for the first `locked` */
+double regression_score(const Regression *g);      /* of the kept parents */
+
+#endif

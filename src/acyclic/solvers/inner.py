@@ -1,0 +1,168 @@
+"""The inner minimisers: min F(W) + Σ L1∘|W| + φ(h(W∘W)) over a box, for one penalty φ.
+
+`lbfgs` is the published way: L-BFGS-B on the doubled variables W = W⁺ − W⁻. `proximal_newton` linearises h in A = W∘W,
+where it is h₀ + ⟨G, A − A₀⟩: a ridge with weights φ'(h₀)G. Together with the score's curvature the model falls into one
+weighted elastic net for each column, which the kernel solves exactly; a line search on the true objective follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import c_double, c_int, c_int64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import Bounds, minimize
+
+from acyclic._native import library, pointer
+from acyclic.solvers.problem import Penalty, Point, Problem
+from acyclic.solvers.solution import Monitor, State
+
+Floats = NDArray[np.float64]
+Minimiser = Callable[[Problem, Penalty, State, Monitor, str], Point]
+
+
+def lbfgs(problem: Problem, penalty: Penalty, state: State, monitor: Monitor, stage: str) -> Point:
+    """Minimise by SciPy's L-BFGS-B with its defaults on the 2d² doubled variables (Zheng et al. 2018)."""
+    d, l1 = problem.d, problem.l1.ravel()
+    upper_bounds = np.concatenate([np.maximum(problem.upper, 0).ravel(), np.maximum(-problem.lower, 0).ravel()])
+    lower_bounds = np.concatenate([np.maximum(problem.lower, 0).ravel(), np.maximum(-problem.upper, 0).ravel()])
+
+    def weights(w: Floats) -> Floats:
+        W: Floats = (w[: d * d] - w[d * d :]).reshape(d, d)
+        return W
+
+    def function(w: Floats) -> tuple[float, Floats]:
+        W = weights(w)
+        value, gradient = problem.score.value_and_gradient(W)
+        if penalty.active:
+            h, G, *_ = problem.constraint.evaluate_block(W * W, d)
+            value += penalty.value(h)
+            gradient = gradient + (2 * penalty.slope(h)) * W * G
+        flat = gradient.ravel()
+        return value + float(l1 @ w[: d * d] + l1 @ w[d * d :]), np.concatenate([flat + l1, l1 - flat])
+
+    def after_step(w: Floats) -> None:
+        state.steps += 1
+        if monitor.callback is None:
+            monitor.tick(state, stage, np.nan, np.nan, penalty.rho or penalty.alpha)
+            return
+        point = problem.at(weights(w), penalty)
+        monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
+
+    start = state.weights.ravel()
+    doubled = np.clip(np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]), lower_bounds, upper_bounds)
+    bounds = Bounds(lower_bounds, upper_bounds)
+    optimise: Any = minimize  # its published type does not know callbacks beside jac=True
+    found = optimise(function, doubled, method="L-BFGS-B", jac=True, bounds=bounds, callback=after_step)
+    return problem.at(weights(found.x), penalty)
+
+
+def proximal_newton(
+    problem: Problem,
+    penalty: Penalty,
+    state: State,
+    monitor: Monitor,
+    stage: str,
+    *,
+    tolerance: float = 1e-9,
+    max_steps: int = 500,
+    threads: int = 1,
+) -> Point:
+    """Minimise by weighted elastic nets and a line search.
+
+    Ends when a step promises less than ``tolerance`` times the objective, or when rounding leaves no descent.
+    """
+    point = problem.at(state.weights if state.inner is None else state.inner, penalty)
+    while state.inner_steps < max_steps:
+        target = _model_minimiser(problem, point, threads)
+        step = target - point.weights
+        slope = float(np.vdot(point.smooth_gradient, step))
+        slope += float(np.vdot(problem.l1, np.abs(target) - np.abs(point.weights)))
+        if not slope < -tolerance * max(abs(point.objective), 1e-12 * problem.score.scale):
+            break
+        following = _line_search(problem, penalty, point, target, step, slope)
+        if following is None:
+            break
+        point = following
+        state.inner, state.inner_steps, state.steps = point.weights, state.inner_steps + 1, state.steps + 1
+        monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
+    return point
+
+
+def _line_search(
+    problem: Problem, penalty: Penalty, point: Point, target: Floats, step: Floats, slope: float
+) -> Point | None:
+    """The first of the points 1, ½, ¼, … along the step with sufficient decrease (Armijo), or None."""
+    length = 1.0
+    while length > 1e-10:
+        weights = target if length == 1 else point.weights + length * step
+        candidate = problem.at(weights, penalty)
+        if candidate.total <= point.total + 1e-4 * length * slope:
+            return candidate
+        length /= 2
+    return None
+
+
+def _model_minimiser(problem: Problem, point: Point, threads: int) -> Floats:
+    """Minimiser of the convex model around a point: one weighted elastic net for each column."""
+    Q, c = problem.score.curvature(point.weights)
+    linear = point.gradient - (Q @ point.weights) * c
+    scale = float(np.mean(Q.diagonal() * c))
+    return elastic_nets(
+        Q,
+        c,
+        linear,
+        problem.l1,
+        point.ridge,
+        problem.lower,
+        problem.upper,
+        point.weights,
+        1e-7 * np.sqrt(scale),
+        threads,
+    )
+
+
+def elastic_nets(
+    Q: Floats,
+    c: Floats,
+    linear: Floats,
+    l1: Floats,
+    ridge: Floats,
+    lower: Floats,
+    upper: Floats,
+    start: Floats,
+    tolerance: float,
+    threads: int = 1,
+    max_rounds: int = 1000,
+) -> Floats:
+    """For every column j: argmin_b ½c_j bᵀQb + linear_jᵀb + Σ l1_ij|b_i| + Σ ridge_ij b_i² over lower ≤ b ≤ upper.
+
+    All matrices are (d, d) and belong to the columns of the result. ``tolerance`` bounds the last change of an entry,
+    in units of the square root of the objective. Columns are shared out over threads; the result does not depend on
+    them.
+    """
+    d = len(Q)
+    by_column = [np.ascontiguousarray(A.T, dtype=float) for A in (linear, l1, ridge, lower, upper)]
+    Q, c = np.ascontiguousarray(Q), np.ascontiguousarray(c, dtype=float)
+    B = np.array(start.T, dtype=float, order="C", copy=True)
+    kernel = library().elastic_net
+    kernel.restype = c_int64
+
+    def run(first: int, last: int) -> None:
+        pointers = [pointer(A) for A in (Q, c, *by_column, B)]
+        if kernel(c_int(d), c_int(first), c_int(last), *pointers, c_double(tolerance), c_int(max_rounds)) < 0:
+            raise MemoryError(f"no memory for a ({d}, {d}) work array")
+
+    if threads <= 1 or d < 64:
+        run(0, d)
+    else:
+        edges = np.linspace(0, d, 4 * threads + 1).astype(int)
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, edges[:-1], edges[1:]))
+    return np.ascontiguousarray(B.T)
+
+
+MINIMISERS: dict[str, Minimiser] = {"lbfgs": lbfgs, "proximal-newton": proximal_newton}

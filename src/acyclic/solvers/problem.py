@@ -1,0 +1,94 @@
+"""The problem that all continuous solvers minimise: F(W) + Σ L1∘|W| + φ(h(W∘W)) over a box."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acyclic.data.knowledge import Mask
+from acyclic.errors import InputError
+from acyclic.objective.base import Constraint
+from acyclic.objective.scores import Score
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """φ(h) = ½ρh² + αh: augmented Lagrangian (ρ, α), central path (0, 1/μ), soft penalty (0, α), or none (0, 0)."""
+
+    rho: float = 0.0
+    alpha: float = 0.0
+
+    def value(self, h: float) -> float:
+        """φ(h)."""
+        return 0.5 * self.rho * h * h + self.alpha * h
+
+    def slope(self, h: float) -> float:
+        """φ'(h)."""
+        return self.rho * h + self.alpha
+
+    @property
+    def active(self) -> bool:
+        """Whether the constraint matters at all."""
+        return self.rho > 0 or self.alpha > 0
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """One evaluation of a problem: weights, the parts of the objective, and the gradients of score and constraint."""
+
+    weights: Floats
+    score: float
+    gradient: Floats
+    l1: float
+    h: float
+    ridge: Floats
+    """φ'(h)·∂h/∂B: the weighted ridge that the penalty amounts to near this point."""
+    total: float
+
+    @property
+    def objective(self) -> float:
+        """Score and L1 term."""
+        return self.score + self.l1
+
+    @property
+    def smooth_gradient(self) -> Floats:
+        """Gradient of everything but the L1 term."""
+        return self.gradient + 2 * self.weights * self.ridge
+
+
+class Problem:
+    """Score, constraint, L1 weights and box.
+
+    Edges that prior knowledge requires carry no L1 term; edges that it forbids have the box [0, 0].
+    """
+
+    def __init__(self, score: Score, constraint: Constraint, l1: float, mask: Mask | None = None) -> None:
+        d = score.n_nodes
+        if not 0 <= l1 < np.inf:
+            raise InputError(f"l1 has to be at least 0 and finite; got {l1}")
+        mask = Mask.unrestricted(d) if mask is None else mask
+        self.score, self.constraint, self.d = score, constraint, d
+        self.l1 = np.where(mask.required, 0.0, float(l1))
+        self.lower, self.upper = mask.box
+
+    def start(self, weights: Floats | None = None) -> Floats:
+        """A point of the box: the given one, or zero, moved into it."""
+        given = np.zeros((self.d, self.d)) if weights is None else np.asarray(weights, dtype=float)
+        if given.shape != (self.d, self.d) or not np.isfinite(given).all():
+            raise InputError(f"the start has to be a finite ({self.d}, {self.d}) matrix; got shape {given.shape}")
+        inside: Floats = np.clip(given, self.lower, self.upper)
+        return inside
+
+    def at(self, weights: Floats, penalty: Penalty) -> Point:
+        """Evaluate; the total is infinite where the constraint's defining series diverges."""
+        value, gradient = self.score.value_and_gradient(weights)
+        l1 = float(np.vdot(self.l1, np.abs(weights)))
+        if not penalty.active:
+            return Point(weights, value, gradient, l1, np.nan, np.zeros_like(weights), value + l1)
+        h, G, _, in_domain = self.constraint.evaluate_block(weights * weights, self.d)
+        total = value + l1 + penalty.value(h) if in_domain else np.inf
+        return Point(weights, value, gradient, l1, h, penalty.slope(h) * G, total)

@@ -1,0 +1,230 @@
+"""What every solver shares: its answer, its stopping rules, and the checkpoint from which it can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import time
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acyclic.errors import InputError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A moment of a run, as callbacks and traces see it.
+
+    ``objective`` is score plus L1 term without the constraint's penalty; ``h`` the constraint's value.
+    """
+
+    stage: str
+    round: int
+    step: int
+    objective: float
+    h: float
+    penalty: float
+    edges: int
+    seconds: float
+
+
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Where a solver ended.
+
+    Attributes
+    ----------
+    weights : ndarray (d, d)
+        Before any threshold; not necessarily acyclic.
+    converged : bool
+    reason : str
+        Why it stopped, in words.
+    objective, h : float
+        Score plus L1 term, and the constraint's value, at the weights.
+    steps : int
+        Steps of the inner minimiser in all.
+    trace : tuple of Progress
+        The end of each inner minimisation.
+    """
+
+    weights: Floats
+    converged: bool
+    reason: str
+    objective: float
+    h: float
+    steps: int
+    seconds: float
+    trace: tuple[Progress, ...] = ()
+
+
+@dataclass
+class State:
+    """Where an outer loop stands: all that a checkpoint has to hold.
+
+    ``inner`` is the point that the running inner minimisation has reached after ``inner_steps``, with whatever else it
+    needs to go on in ``memory``; without it the minimisation starts from ``weights``.
+    """
+
+    weights: Floats
+    rho: float = 1.0
+    alpha: float = 0.0
+    h: float = np.inf
+    round: int = 0
+    steps: int = 0
+    seconds: float = 0.0
+    inner: Floats | None = None
+    inner_steps: int = 0
+    memory: dict[str, Floats] = field(default_factory=dict)
+    trace: list[Progress] = field(default_factory=list)
+    converged: bool = False
+    reason: str = ""
+
+    def accept(self) -> None:
+        """Forget the inner minimisation, which has ended."""
+        self.inner, self.inner_steps, self.memory = None, 0, {}
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: it carries the reason of a wanted stop to the outer loop
+    """Raised inside a solver when its time is up or its callback asks for the end."""
+
+
+class Checkpoint:
+    """A file that holds a State, written atomically.
+
+    ``key`` names data and settings: a file with another key is refused rather than continued.
+    """
+
+    FORMAT = "acyclic checkpoint 1"
+
+    def __init__(self, path: str | os.PathLike[str], key: str) -> None:
+        self.path, self.key = Path(path), key
+
+    def save(self, state: State) -> None:
+        """Write the state beside the path, then move it there."""
+        arrays = {"weights": state.weights, **{f"memory.{name}": value for name, value in state.memory.items()}}
+        if state.inner is not None:
+            arrays["inner"] = state.inner
+        plain = {f.name: getattr(state, f.name) for f in fields(State)}
+        for name in ("weights", "inner", "memory", "trace"):
+            del plain[name]
+        header = {"format": self.FORMAT, "key": self.key, **plain, "trace": [asdict(p) for p in state.trace]}
+        buffer = io.BytesIO()
+        np.savez(buffer, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+        scratch = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
+        scratch.write_bytes(buffer.getvalue())
+        os.replace(scratch, self.path)
+
+    def load(self) -> State | None:
+        """The state on disk, or None where there is none yet."""
+        if not self.path.exists():
+            return None
+        try:
+            with np.load(self.path, allow_pickle=False) as file:
+                header = json.loads(str(file["header"]))
+                arrays = {name: file[name] for name in file.files if name != "header"}
+            if header.pop("format") != self.FORMAT:
+                raise ValueError("another format")
+            key = header.pop("key")
+            trace = [Progress(**row) for row in header.pop("trace")]
+            memory = {name.removeprefix("memory."): a for name, a in arrays.items() if name.startswith("memory.")}
+            state = State(weights=arrays["weights"], inner=arrays.get("inner"), memory=memory, trace=trace, **header)
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"{self.path} is not a checkpoint of acyclic ({error}); delete it or name another"
+            ) from None
+        if key != self.key:
+            raise InputError(f"{self.path} belongs to other data or settings; delete it or name another checkpoint")
+        return state
+
+
+class Monitor:
+    """Watches a run: time limit, callback, checkpoint, trace.
+
+    Parameters
+    ----------
+    time_limit : float, optional
+        Seconds, counted from the creation of the monitor; a resumed run starts a new count.
+    callback : callable, optional
+        Called with a Progress after every step; a true answer ends the run.
+    checkpoint : Checkpoint, optional
+    every : float
+        Seconds between checkpoints.
+    """
+
+    def __init__(
+        self,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        checkpoint: Checkpoint | None = None,
+        every: float = 3.0,
+    ) -> None:
+        self.time_limit, self.callback, self.checkpoint, self.every = time_limit, callback, checkpoint, every
+        self.started = self.saved = time.monotonic()
+        self.before = 0.0
+        self.latest: State | None = None
+
+    def begin(self, fresh: State) -> State:
+        """The state to go on from: the checkpoint's, or the given one."""
+        found = self.checkpoint.load() if self.checkpoint else None
+        self.latest = found or fresh
+        self.before = self.latest.seconds
+        return self.latest
+
+    def tick(
+        self, state: State, stage: str, objective: float, h: float, penalty: float, *, ended: bool = False
+    ) -> None:
+        """Note one step of a run; raises Stopped when it has to end."""
+        now = time.monotonic()
+        state.seconds = self.before + now - self.started
+        self.latest = state
+        if ended or self.callback:
+            shown = state.weights if state.inner is None else state.inner
+            edges = int(np.count_nonzero(shown))
+            progress = Progress(stage, state.round, state.steps, objective, h, penalty, edges, state.seconds)
+            if ended:
+                state.trace.append(progress)
+            if self.callback and self.callback(progress):
+                raise Stopped("the callback asked for the end")
+        if self.checkpoint and now - self.saved >= self.every:
+            self.checkpoint.save(state)
+            self.saved = time.monotonic()
+        if self.time_limit is not None and now - self.started > self.time_limit:
+            raise Stopped(f"the time limit of {self.time_limit:g} s was reached")
+
+    def run(self, loop: Callable[[State], None], fresh: State) -> State:
+        """Run an outer loop to its end, or to where it is stopped by limit, callback or Ctrl-C."""
+        state = self.begin(fresh)
+        if not state.reason or not state.converged:
+            state.reason = ""
+            try:
+                loop(state)
+            except Stopped as stop:
+                state.reason = str(stop)
+            except KeyboardInterrupt:
+                state.reason = "it was interrupted"
+        state.seconds = self.before + time.monotonic() - self.started
+        if self.checkpoint:
+            self.checkpoint.save(state)
+        return state
+
+
+def digest(*parts: Any) -> str:
+    """A short name for data and settings, equal for equal content."""
+    total = hashlib.sha256()
+    for part in parts:
+        total.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        total.update(b"\0")
+    return total.hexdigest()

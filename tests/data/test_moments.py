@@ -1,0 +1,515 @@
+import copy
+import os
+import pickle
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import sparse
+
+from acyclic.data import moments as module
+from acyclic.data.moments import Moments, as_moments, column_notes
+from acyclic.errors import InputError
+
+RNG = np.random.default_rng(20)
+
+
+def tables(min_rows=2, max_rows=30, max_columns=4):
+    """Finite tables of moderate numbers, some of them on a large offset."""
+    shape = st.tuples(st.integers(min_rows, max_rows), st.integers(1, max_columns))
+    numbers = st.floats(-100, 100, allow_subnormal=False)
+    offset = st.sampled_from([0.0, 1.0, -1e3])
+    return st.builds(np.add, hnp.arrays(np.float64, shape, elements=numbers), offset)
+
+
+def assert_same(left, right, rtol=1e-12):
+    """Equal to `rtol` in units of the column's standard deviations and means."""
+    assert (left.n, left.names) == (right.n, right.names)
+    size = 1 + np.abs(right.mean) + np.sqrt(np.diag(right.covariance))
+    assert np.all(np.abs(left.mean - right.mean) <= rtol * size)
+    assert np.all(np.abs(left.covariance - right.covariance) <= rtol * np.outer(size, size))
+
+
+@given(tables())
+def test_agrees_with_numpy(X):
+    moments = Moments.from_array(X)
+    assert moments.n == len(X) and moments.names == tuple(f"x{j}" for j in range(X.shape[1]))
+    expected = Moments(len(X), X.mean(axis=0), np.cov(X, rowvar=False, ddof=0).reshape(X.shape[1], -1))
+    assert_same(moments, expected)
+    np.testing.assert_array_equal(moments.covariance, moments.covariance.T)
+
+
+@given(tables(), st.integers(1, 9))
+@settings(deadline=None)
+def test_blocks_agree_with_one_shot(X, values):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_VALUES", values)
+        blocked = Moments.from_array(X)
+    assert_same(blocked, Moments.from_array(X))
+
+
+@given(tables(min_rows=6), st.data())
+def test_merging_is_associative_and_agrees_with_one_shot(X, data):
+    first = data.draw(st.integers(2, len(X) - 4))
+    second = data.draw(st.integers(first + 2, len(X) - 2))
+    a, b, c = (Moments.from_array(part) for part in np.split(X, [first, second]))
+    whole = Moments.from_array(X)
+    for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), Moments.merged([c, a, b])):
+        assert_same(merged, whole)
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_order_of_rows_and_columns_is_immaterial(X, random):
+    rows, columns = list(range(len(X))), list(range(X.shape[1]))
+    random.shuffle(rows)
+    random.shuffle(columns)
+    names = [f"v{j}" for j in range(X.shape[1])]
+    moments = Moments.from_array(X, names)
+    shuffled = Moments.from_array(X[rows][:, columns], [names[j] for j in columns])
+    assert_same(shuffled.select(names), moments)
+
+
+def test_a_large_mean_costs_no_digits(monkeypatch):
+    noise = RNG.standard_normal((50_000, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0.2], [0, 0, 1]])
+    X = np.round(noise * 2**20) / 2**20 + 2.0**20
+    exact = Moments.from_array(X - 2.0**20).covariance
+    np.testing.assert_allclose(Moments.from_array(X).covariance, exact, rtol=1e-14, atol=1e-14)
+    # Stored means are rounded to 2^-33 here, which is all that merging finished moments can lose.
+    merged = Moments.merged(map(Moments.from_array, np.array_split(X, 7)))
+    np.testing.assert_allclose(merged.covariance, exact, rtol=0, atol=2.0**-33 / 10)
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 3000)
+    np.testing.assert_allclose(Moments.from_array(X).covariance, exact, rtol=1e-14, atol=1e-14)
+
+
+def test_the_table_stays_unchanged_and_its_layout_is_immaterial():
+    X = RNG.integers(-5, 6, size=(20, 6)).astype(float)
+    expected = Moments.from_array(X[:, ::2])
+    fortran, frozen = np.asfortranarray(X[:, ::2]), X[:, ::2].copy()
+    frozen.flags.writeable = False
+    before = X.copy()
+    for table in (X[:, ::2], fortran, frozen, X[:, ::2].tolist()):
+        assert Moments.from_array(table) == expected
+    np.testing.assert_array_equal(X, before)
+    backwards = Moments.from_array(X[::-1, ::2])
+    assert_same(backwards, expected)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.float32, np.longdouble, object, ">f8"])
+def test_every_kind_of_number(dtype):
+    X = RNG.integers(0, 2, size=(30, 3))
+    X[0], X[1] = 0, 1
+    assert Moments.from_array(X.astype(dtype)) == Moments.from_array(X.astype(float))
+
+
+def test_object_tables_hold_any_real_number():
+    X = np.array([[1, True, Fraction(1, 2)], [np.float32(3), np.bool_(False), 2.5]], dtype=object)
+    assert Moments.from_array(X).mean.tolist() == [2.0, 0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ([[1.0, 2.0], [np.nan, 3.0]], r"NaN or infinity.*'x0' \(first in row 1\)"),
+        ([[1.0, np.inf], [np.nan, 3.0]], r"'x0' \(first in row 1\), 'x1' \(first in row 0\)"),
+        ([[1.0, None], [2.0, 3.0]], r"'x1' \(first in row 0\)"),
+        (np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]]), r"'x0' \(first in row 1\)"),
+        (np.full((3, 7), np.nan), "'x4' .* and 2 more columns"),
+        ([[1, "b"], [2, "c"]], "holds <U"),
+        (np.array([[1, "b"], [2, 3]], dtype=object), "'x1' holds 'b' in row 0"),
+        (np.array([[1, 2 + 1j], [2, 3]]), "Complex data not supported"),
+        (np.array([["2020-01-01"]], dtype="datetime64[D]"), "holds datetime64"),
+        ([1.0, 2.0], r"shape \(2,\).*Reshape your data"),
+        (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
+        ([[1.0, 2.0], [3.0]], "rectangular"),
+        (np.zeros((0, 3)), "0 sample"),
+        (np.zeros((1, 3)), "1 sample"),
+        (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
+        (sparse.eye_array(3), "sparse"),
+        ([[1e200, 1.0], [-1e200, 2.0]], "column 'x0' are not finite; rescale"),
+        ([[1e308, 1.0], [1e308, 2.0], [1e308, 2.0]], "column 'x0' are not finite; rescale"),
+        (3.0, r"shape \(\)"),
+        (None, r"shape \(\)"),
+    ],
+)
+def test_unusable_tables_are_refused_with_a_reason(X, message):
+    with pytest.raises(InputError, match=message):
+        Moments.from_array(X)
+
+
+def test_the_row_of_a_bad_value_counts_over_all_blocks(monkeypatch):
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 8)
+    X = np.zeros((50, 2))
+    X[37, 1] = np.nan
+    with pytest.raises(InputError, match=r"'dose' \(first in row 37\)"):
+        Moments.from_array(X, names=["age", "dose"])
+
+
+@pytest.mark.parametrize("names", ["ab", ["a"], ["a", "a"], ["a", 1]])
+def test_bad_names(names):
+    with pytest.raises(InputError, match="name"):
+        Moments.from_array(np.eye(2), names)
+
+
+@given(tables(max_rows=12), st.data())
+def test_weights_count_rows(X, data):
+    counts = data.draw(hnp.arrays(np.int64, len(X), elements=st.integers(0, 3)).filter(lambda w: (w > 0).sum() > 1))
+    assert_same(Moments.from_array(X, weights=counts), Moments.from_array(np.repeat(X, counts, axis=0)))
+
+
+def test_fractional_weights_over_blocks_with_no_weight(monkeypatch):
+    X = RNG.standard_normal((40, 3))
+    weights = np.r_[np.zeros(10), RNG.random(30) + 0.5]
+    mean = np.average(X, axis=0, weights=weights)
+    centred = X - mean
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 12)
+    moments = Moments.from_array(X, weights=weights)
+    assert moments.n == pytest.approx(weights.sum(), rel=1e-14)
+    np.testing.assert_allclose(moments.mean, mean, atol=1e-14)
+    np.testing.assert_allclose(moments.covariance, (centred.T * weights) @ centred / weights.sum(), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], r"shape \(2,\); one weight per row, \(3,\)"),
+        ([1, -1, 1], r"weights\[1\] is -1"),
+        ([1, 1, np.inf], r"weights\[2\] is inf"),
+        ([0, 5, 0], "at least two above 0"),
+        (["a", "b", "c"], "weights holds"),
+        ([0.2, 0.5, 0.3], "must not be normalised"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(InputError, match=message):
+        Moments.from_array(np.eye(3), weights=weights)
+
+
+FRAME = {"count": [1, 2, 4], "share": [0.5, 0.25, 0.125], "yes": [True, False, True]}
+PLAIN = Moments.from_array(np.column_stack(list(FRAME.values())), names=list(FRAME))
+
+
+def test_pandas_frames():
+    assert as_moments(pd.DataFrame(FRAME)) == PLAIN
+    assert as_moments(pd.DataFrame(FRAME).convert_dtypes()) == PLAIN
+    assert as_moments(pd.DataFrame(FRAME, index=[7, 7, 1])) == PLAIN
+
+
+@pytest.mark.parametrize(("library", "build"), [("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "table")])
+def test_frames_of_other_libraries(library, build):
+    frame = getattr(pytest.importorskip(library), build)(FRAME)
+    if build == "LazyFrame":
+        with pytest.raises(InputError, match=r"LazyFrame cannot be read as .* in memory"):
+            as_moments(frame)
+    else:
+        assert as_moments(frame) == PLAIN
+
+
+def test_frames_in_blocks(monkeypatch):
+    frame = pd.DataFrame(RNG.standard_normal((50, 4)), columns=list("abcd"))
+    whole = Moments.from_array(frame.to_numpy(), names=list("abcd"))
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 12)
+    assert_same(Moments.from_frame(frame), whole)
+
+
+def test_column_names_become_strings():
+    assert as_moments(pd.DataFrame(np.eye(2), columns=[3, "b"])).names == ("3", "b")
+    with pytest.raises(InputError, match="3"):
+        as_moments(pd.DataFrame(np.eye(2), columns=[3, "3"]))
+    with pytest.raises(InputError, match="a"):
+        as_moments(pd.DataFrame(np.eye(2), columns=["a", "a"]))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"a": [1, 2], "town": ["x", "y"], "day": pd.to_datetime(["2020", "2021"])}, r"'town' \(.*'day' \("),
+        ({"a": [1, 2], "kind": pd.Categorical(["x", "y"])}, "'kind'"),
+        ({"a": [1, 2], "b": [1.0, None]}, r"'b' \(first in row 1\)"),
+        ({"a": pd.array([1, None], dtype="Int64")}, r"'a' \(first in row 1\)"),
+        ({"a": pd.array([True, None], dtype="boolean")}, r"'a' \(first in row 1\)"),
+        ({"a": [1.0]}, "1 sample"),
+        ({}, "DataFrame cannot be read"),
+    ],
+)
+def test_unusable_frames(columns, message):
+    with pytest.raises(InputError, match=message):
+        as_moments(pd.DataFrame(columns))
+
+
+def test_from_frame_wants_a_frame():
+    with pytest.raises(InputError, match="list cannot be read as a pandas, Polars or PyArrow table"):
+        Moments.from_frame([[1.0], [2.0]])
+
+
+def test_as_moments_takes_anything_and_keeps_moments():
+    X = np.arange(6.0).reshape(3, 2)
+    moments = as_moments(X, names=["a", "b"])
+    assert as_moments(moments) is moments and as_moments(moments, names=["a", "b"]) is moments
+    assert as_moments(X.tolist(), names=["a", "b"]) == as_moments(pd.DataFrame(X, columns=["a", "b"])) == moments
+    with pytest.raises(InputError, match=r"names are \['a', 'c'\], but the data has the columns \['a', 'b'\]"):
+        as_moments(moments, names=["a", "c"])
+
+
+def test_the_constructor_checks_its_arguments():
+    moments = Moments(10, [1, 2], [[2, 1], [1, 3]])
+    assert moments.names == ("x0", "x1") and moments.covariance.dtype == np.float64
+    for n in (1, 0, -3, np.nan, np.inf, "5", None):
+        with pytest.raises(InputError, match="at least 2 rows"):
+            Moments(n, [0.0], [[1.0]])
+    for mean, covariance, message in (
+        ([0, 0], [[1, 0.5], [0.4, 1]], r"cannot be the covariance matrix of 'x0' and 'x1'"),
+        ([0, 0], [[1, 2], [2, 1]], r"\[\[1.0, 2.0\], \[2.0, 1.0\]\] cannot be"),
+        ([0], [[-1]], "cannot be"),
+        ([0], [[-1e-310]], "cannot be"),
+        ([0], [[np.nan]], "not finite"),
+        ([np.inf], [[1]], "not finite"),
+        ([0, 0], [[1]], r"\(2,\) and \(1, 1\)"),
+        ([], np.zeros((0, 0)), "d >= 1"),
+        (["a"], [[1]], "mean holds"),
+    ):
+        with pytest.raises(InputError, match=message):
+            Moments(5, mean, covariance)
+
+
+def test_arrays_are_copies_that_cannot_be_changed():
+    mean, covariance = np.zeros(2), np.eye(2)
+    moments = Moments(4, mean, covariance)
+    mean[0] = covariance[0, 0] = 9
+    assert moments.mean[0] == 0 and moments.covariance[0, 0] == 1
+    for twin in (moments, copy.deepcopy(moments), pickle.loads(pickle.dumps(moments))):
+        assert twin == moments
+        for array in (twin.mean, twin.covariance):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 1
+    with pytest.raises(AttributeError):
+        moments.n = 5
+
+
+def test_nearly_symmetric_becomes_exactly_symmetric():
+    covariance = np.array([[1.0, 0.3], [0.3 + 1e-12, 1.0]])
+    stored = Moments(3, [0, 0], covariance).covariance
+    assert stored[0, 1] == stored[1, 0]
+
+
+def test_merging_matches_columns_by_name():
+    X, Y = RNG.standard_normal((9, 2)), RNG.standard_normal((5, 2))
+    left = Moments.from_array(X, ["a", "b"])
+    assert_same(
+        left.merge(Moments.from_array(Y[:, ::-1], ["b", "a"])), Moments.from_array(np.vstack([X, Y]), ["a", "b"])
+    )
+    with pytest.raises(InputError, match="'c'"):
+        left.merge(Moments.from_array(Y, ["a", "c"]))
+    with pytest.raises(InputError, match="'b'"):
+        left.merge(left.select(["a"]))
+    with pytest.raises(InputError, match="at least one"):
+        Moments.merged([])
+
+
+def test_select():
+    moments = Moments(5, [1, 2, 3], np.diag([4.0, 5.0, 6.0]), ("a", "b", "c"))
+    assert moments.select(["c", "a"]) == Moments(5, [3, 1], np.diag([6.0, 4.0]), ("c", "a"))
+    for names, message in ((["a", "z"], r"unknown columns \['z'\]"), (["a", "a"], "a"), ([], "at least one")):
+        with pytest.raises(InputError, match=message):
+            moments.select(names)
+
+
+def test_standardized_is_the_correlation_and_leaves_constants():
+    X = RNG.standard_normal((40, 3)) * [1e-3, 1e5, 1] + [5, -7, 0]
+    X[:, 2] = 0.1
+    moments = Moments.from_array(X)
+    standard = moments.standardized()
+    np.testing.assert_allclose(standard.covariance[:2, :2], np.corrcoef(X[:, :2], rowvar=False), rtol=1e-12)
+    assert standard.covariance.diagonal().tolist() == [1, 1, 0]
+    assert not standard.covariance[2].any() and not standard.mean.any()
+    assert_same(standard.standardized(), standard)
+    assert_same(moments.scaled([-2, 3, 1]).select(["x1"]).standardized(), standard.select(["x1"]))
+
+
+def test_scaled_changes_the_units():
+    X = RNG.standard_normal((30, 2)) + 4
+    assert_same(Moments.from_array(X).scaled([1000, -0.5]), Moments.from_array(X * [1000, -0.5]))
+    for factors in ([1, 0], [1, np.nan], [1], 2.0):
+        with pytest.raises(InputError, match="2 finite numbers other than 0"):
+            Moments.from_array(X).scaled(factors)
+    with pytest.raises(InputError, match="rescale"):
+        Moments.from_array(X).scaled([1e200, 1])
+
+
+@given(
+    st.lists(st.text(max_size=5), min_size=2, max_size=2, unique=True),
+    st.floats(2, 1e9),
+    st.floats(-1e300, 1e300),
+)
+@settings(deadline=None)
+def test_saving_keeps_every_bit(tmp_path_factory, names, n, mean):
+    path = tmp_path_factory.getbasetemp() / "moments.npz"
+    moments = Moments(n, [mean, -0.0], [[1 / 3, 0.1], [0.1, 5e-324 + 0.2]], tuple(names))
+    moments.save(path)
+    loaded = Moments.load(str(path))
+    assert loaded == moments and loaded.digest() == moments.digest() and hash(loaded) == hash(moments)
+    assert loaded.names == tuple(names) and type(loaded.n) is type(moments.n)
+
+
+def test_saving_leaves_one_plain_file_with_equal_bytes(tmp_path):
+    moments = Moments.from_array(np.eye(3))
+    for name in ("one.npz", "two"):
+        moments.save(tmp_path / name)
+    assert sorted(os.listdir(tmp_path)) == ["one.npz", "two"]
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_a_failed_save_keeps_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "moments.npz"
+    old = Moments.from_array(np.eye(3))
+    old.save(path)
+
+    def full(*arguments, **arrays):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="disk full"):
+        old.scaled([2, 2, 2]).save(path)
+    assert Moments.load(path) == old and os.listdir(tmp_path) == ["moments.npz"]
+
+
+def test_damaged_files_are_refused(tmp_path):
+    path = tmp_path / "moments.npz"
+    Moments.from_array(np.eye(3)).save(path)
+    whole = path.read_bytes()
+    for length in range(0, len(whole), 37):
+        path.write_bytes(whole[:length])
+        with pytest.raises(InputError, match="is not a whole file of moments"):
+            Moments.load(path)
+    other = tmp_path / "other.npz"
+    np.savez(other, a=np.zeros(3))
+    plain = tmp_path / "plain.npy"
+    np.save(plain, np.zeros(3))
+    for wrong in (other, plain):
+        with pytest.raises(InputError, match="is not a whole file of moments"):
+            Moments.load(wrong)
+    with pytest.raises(FileNotFoundError):
+        Moments.load(tmp_path / "absent.npz")
+
+
+def test_equality_digest_and_repr_follow_the_content():
+    moments = Moments.from_array(np.arange(12.0).reshape(4, 3))
+    assert moments != "moments" and moments == copy.copy(moments)
+    assert len({moments, moments.scaled([1, 1, 1]), moments.scaled([1, 1, 2])}) == 2
+    changed = [
+        Moments(5, moments.mean, moments.covariance),
+        Moments(4, moments.mean + 1, moments.covariance),
+        Moments(4, moments.mean, moments.covariance * 2),
+        Moments(4, moments.mean, moments.covariance, ("x0", "x1", "y")),
+    ]
+    for other in changed:
+        assert other != moments and other.digest() != moments.digest()
+    assert Moments(4.0, [0.0], [[0.0]]) == Moments(4, [-0.0], [[0.0]])
+    assert Moments(4.0, [0.0], [[0.0]]).digest() == Moments(4, [-0.0], [[0.0]]).digest()
+    assert repr(Moments.from_array(np.eye(6))) == "Moments(n=6, d=6: x0, x1, x2, x3, …)"
+
+
+def noted(X, names=None):
+    return [(note.kind, note.column, note.others) for note in column_notes(as_moments(X, names))]
+
+
+def test_independent_columns_have_no_notes():
+    for d in (1, 2, 40):
+        assert noted(RNG.standard_normal((100, d)) * 10.0 ** RNG.integers(-6, 7, d)) == []
+
+
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3, 1e15 / 7, 1e-200])
+@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 3, 1000)])
+def test_constant_columns(value, weights):
+    X = np.column_stack([RNG.standard_normal(1000), np.full(1000, value)])
+    moments = Moments.from_array(X, weights=weights)
+    notes = column_notes(moments)
+    assert [(note.kind, note.column) for note in notes] == [("constant", "x1")]
+    assert f"every row is {value:.6g}" in notes[0].message
+    if weights is None:
+        assert moments.covariance[1, 1] == 0
+
+
+def test_a_small_variation_on_a_large_mean_is_not_constant():
+    assert noted(1.7e9 + RNG.standard_normal((500, 1))) == []
+    assert noted(1e12 + RNG.standard_normal((500, 1)) * 0.01) == []
+
+
+def test_duplicates_are_linear_functions_of_one_earlier_column():
+    celsius = RNG.standard_normal(60) * 8 + 15
+    X = np.column_stack([celsius, RNG.standard_normal(60), 32 + 1.8 * celsius, -celsius])
+    notes = column_notes(as_moments(X, ["C", "other", "F", "minus"]))
+    assert [(note.kind, note.column, note.others) for note in notes] == [
+        ("duplicate", "F", ("C",)),
+        ("duplicate", "minus", ("C",)),
+    ]
+    assert "constant +1.8·'C'" in notes[0].message and "constant -1·'C'" in notes[1].message
+
+
+def test_high_correlation_is_no_duplicate():
+    x = RNG.standard_normal(200)
+    assert noted(np.column_stack([x, x + 1e-4 * RNG.standard_normal(200)])) == []
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("scale", [1.0, 1e-5])
+def test_collinear_columns_are_named_with_their_relation(offset, scale):
+    X = RNG.standard_normal((300, 6)) + offset
+    X[:, 4] = 2 * X[:, 1] - 0.5 * X[:, 3]
+    notes = column_notes(Moments.from_array(X * scale, list("abcdef")))
+    assert len(notes) == 1 and notes[0].kind == "collinear"
+    assert {notes[0].column, *notes[0].others} == {"b", "d", "e"}
+    if notes[0].column == "e":
+        assert "constant +2·'b' -0.5·'d'" in notes[0].message
+
+
+def test_two_relations_and_a_constant_and_a_duplicate():
+    X = RNG.standard_normal((200, 8))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    X[:, 5] = X[:, 3] - X[:, 4]
+    X[:, 6] = 1
+    X[:, 7] = X[:, 0] * 3
+    notes = noted(X)
+    assert [note[0] for note in notes] == ["constant", "duplicate", "collinear", "collinear"]
+    relations = {frozenset((column, *others)) for kind, column, others in notes if kind == "collinear"}
+    assert relations == {frozenset({"x0", "x1", "x2"}), frozenset({"x3", "x4", "x5"})}
+
+
+@given(st.integers(2, 8), st.integers(0, 3), st.integers(0, 2**32 - 1))
+@settings(deadline=None)
+def test_as_many_collinear_columns_as_the_rank_lacks(d, dependent, seed):
+    rng = np.random.default_rng(seed)
+    free = rng.standard_normal((60, d))
+    X = np.column_stack([free, free @ rng.uniform(0.5, 2, (d, dependent))])[:, rng.permutation(d + dependent)]
+    notes = column_notes(Moments.from_array(X))
+    assert len(notes) == dependent
+    for note in notes:
+        others = [int(other[1:]) for other in note.others]
+        design = np.column_stack([X[:, others], np.ones(60)])
+        residual = X[:, int(note.column[1:])] - design @ np.linalg.lstsq(design, X[:, int(note.column[1:])])[0]
+        assert np.abs(residual).max() < 1e-6
+
+
+def test_fewer_rows_than_columns():
+    notes = column_notes(Moments.from_array(RNG.standard_normal((5, 12))))
+    assert len(notes) == 8 and all(note.kind == "collinear" and len(note.others) == 4 for note in notes)
+
+
+def test_long_relations_are_cut_short_in_the_message():
+    X = RNG.standard_normal((100, 10))
+    X[:, 9] = X[:, :9].sum(axis=1)
+    (note,) = column_notes(Moments.from_array(X))
+    assert len(note.others) == 9 and note.message.endswith("and 3 more terms")
+
+
+def test_only_constants():
+    assert [kind for kind, _, _ in noted(np.ones((4, 3)))] == ["constant"] * 3
+
+
+def test_decimal_values_are_refused_by_name():
+    with pytest.raises(InputError, match="'x0' holds Decimal"):
+        Moments.from_array(np.array([[Decimal(1)], [Decimal(2)]], dtype=object))
