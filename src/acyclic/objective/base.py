@@ -82,6 +82,10 @@ class Constraint(ABC):
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """Evaluate on a block of a matrix with ``size`` rows; B is trusted to be valid."""
 
+    def linear_coefficient(self, size: int) -> float:
+        """c_1: the gradient's diagonal at nodes on no cycle."""
+        return 1.0
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": []}
 

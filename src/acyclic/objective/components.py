@@ -50,16 +50,15 @@ class OnComponents(Constraint):
         return self._assemble(B, size, [block for block in blocks if len(block)])
 
     def _assemble(self, B: Matrix, size: int, blocks: list[NDArray[np.intp]]) -> Evaluation:
-        trivial = self.constraint.evaluate_block(np.zeros((1, 1), B.dtype), size)
         gradient = np.zeros_like(B)
-        gradient.flat[:: len(B) + 1] = trivial.gradient[0, 0]
-        value, order, in_domain = 0.0, trivial.order, True
+        gradient.flat[:: len(B) + 1] = self.constraint.linear_coefficient(size)
+        value, order, in_domain = 0.0, None, True
         for block in blocks:
             cross = np.ix_(block, block)
             part = self.constraint.evaluate_block(np.ascontiguousarray(B[cross]), size)
             gradient[cross] = part.gradient
             value += part.value
-            order = None if part.order is None or order is None else max(order, part.order)
+            order = part.order if order is None else max(order, part.order or 0)
             in_domain &= part.in_domain
         return Evaluation(value, gradient, order, in_domain)
 

@@ -56,6 +56,10 @@ class Binomial(Constraint):
         if self.alpha is not None and not 0 < self.alpha < inf:
             raise InputError(f"alpha has to be positive; got {self.alpha}")
 
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return 1.0 if self.alpha is None else self.alpha * size
+
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint: h from E = (I + αB)^(d−1), as Σ E∘(αBᵀ) + tr E − d, and G = αd Eᵀ."""
         alpha = 1 / size if self.alpha is None else self.alpha
@@ -109,6 +113,10 @@ class Polynomial(Constraint):
 
         return positive
 
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return self._coefficient(size)(1)
+
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
         return self._partial_sum(B, self._coefficient(size), size)[0]
@@ -129,6 +137,10 @@ class SingleTerm(Constraint):
     def __post_init__(self) -> None:
         if self.p not in (1, 2):
             raise InputError(f"p has to be 1 or 2; got {self.p}")
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint: a walk of length d > 1 takes more than one edge."""
+        return 0.0
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint; where B^d would overflow, the largest power 2^m < d that does not stands in for it."""
@@ -169,6 +181,10 @@ class SpectralRadius(Constraint):
             raise InputError(f'bound has to be None or "least"; got {self.bound!r}')
         if self.rounds < 1 or not 0 <= self.balance <= 1:
             raise InputError(f"rounds ≥ 1 and 0 ≤ balance ≤ 1 are needed; got {self.rounds} and {self.balance}")
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint: a node off the cycles leaves the radius as it is."""
+        return 0.0
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
@@ -234,7 +250,7 @@ class FastTmpi(Constraint):
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
         d, largest, last = len(B), LARGEST[B.dtype], max(self._last_order(size), 2)
-        work = self._borrow((6 * d, d), B.dtype)
+        work = self._borrow((4, d, d), B.dtype)
         sums, top = PowerSums(work, B), float(B.max())
         while top <= largest and 2 * sums.i < last and d * top * top > self.eps:
             sums.double()
@@ -259,7 +275,7 @@ class FastGeometric(Constraint):
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
         d, largest = len(B), LARGEST[B.dtype]
-        work = self._borrow((6 * d, d), B.dtype)
+        work = self._borrow((4, d, d), B.dtype)
         sums, A, top = PowerSums(work, B), np.ascontiguousarray(B.T), float(B.max())
         for digit in f"{size:b}"[1:]:
             if 2 * sums.i == size and top <= largest:
@@ -285,6 +301,10 @@ class _Resolvent(Constraint):
     def __post_init__(self) -> None:
         if not 0 < self.s < inf:
             raise InputError(f"s has to be positive; got {self.s}")
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return 1 / self.s
 
     def _inverse(self, B: Matrix) -> tuple[float, Matrix] | None:
         """log det(I − B/s) and (sI − B)⁻ᵀ, or None outside ρ(B) < s, where some entry of the inverse is negative.

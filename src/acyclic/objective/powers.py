@@ -14,14 +14,12 @@ class PowerSums:
     """Sums over the first i powers of A: R = Σ_{0<m<i} Aᵐ, H = Σ_{m<i} (m+1) Aᵐ, P = Aⁱ, for i doubled or raised by 1.
 
     With T = A^i (I + R), doubling is R ← R + T, H ← H + A^i H + i T, P ← P²: the paper's corollary, written without its
-    subtraction. R, H and P commute with P, so the three products are one product of a stacked matrix.
+    subtraction. The work array has shape (4, d, d).
     """
 
     def __init__(self, work: Matrix, B: Matrix) -> None:
-        d = len(B)
-        self.stack, self.product = work[: 3 * d], work[3 * d :]
-        self.R, self.H, self.P = self.stack[:d], self.stack[d : 2 * d], self.stack[2 * d :]
-        self.d, self.i = d, 1
+        self.R, self.H, self.P, self._spare = work
+        self.d, self.i = len(B), 1
         self.P[:] = B.T
 
     @property
@@ -33,56 +31,45 @@ class PowerSums:
         """Σ_{m < i} (m+1) Aᵐ, the gradient of the value for A = Bᵀ."""
         return self.H.copy() if self.i > 1 else np.eye(self.d, dtype=self.P.dtype)
 
-    def first(self) -> None:
-        """From order 1 to order 2: R = 0 and H = I are not stored before, and one product is enough."""
-        self.R[:] = self.P
-        np.multiply(self.P, 2, out=self.H)
-        self.H.flat[:: self.d + 1] += 1
-        np.matmul(self.R, self.R, out=self.P)
-        self.i = 2
-
     def double(self) -> None:
-        """From order i to order 2i."""
-        if self.i == 1:
-            self.first()
-            return
-        d = self.d
-        np.matmul(self.stack, self.P, out=self.product)
-        self._add(self.product[:d], self.product[d : 2 * d])
-        self.P[:] = self.product[2 * d :]
+        """From order i to order 2i: three products, one of them where i = 1."""
+        self._sums_doubled()
+        np.matmul(self.P, self.P, out=self._spare)
+        self.P, self._spare = self._spare, self.P
         self.i *= 2
 
     def final(self) -> tuple[float, Matrix]:
         """Value and gradient at twice the order, without forming the power itself: only its trace is needed."""
-        d = self.d
         last_trace = float(np.vdot(self.P.T, self.P))
-        if self.i == 1:
-            G = 2 * self.P
-            G.flat[:: d + 1] += 1
-            return float(self.P.trace()) + last_trace, G
-        np.matmul(self.stack[: 2 * d], self.P, out=self.product[: 2 * d])
-        self._add(self.product[:d], self.product[d : 2 * d])
+        self._sums_doubled()
         return float(self.R.trace()) + last_trace, self.H.copy()
-
-    def _add(self, T: Matrix, PH: Matrix) -> None:
-        T += self.P
-        self.R += T
-        self.H += PH
-        T *= self.i
-        self.H += T
 
     def increment(self, A: Matrix) -> None:
         """From order i to order i + 1."""
         if self.i == 1:
-            self.first()
+            self.double()
             return
-        d, term = self.d, self.product[: self.d]
         self.R += self.P
-        np.multiply(self.P, self.i + 1, out=term)
-        self.H += term
-        np.matmul(self.P, A, out=term)
-        self.P[:] = term[:d]
+        np.multiply(self.P, self.i + 1, out=self._spare)
+        self.H += self._spare
+        np.matmul(self.P, A, out=self._spare)
+        self.P, self._spare = self._spare, self.P
         self.i += 1
+
+    def _sums_doubled(self) -> None:
+        if self.i == 1:
+            self.R[:] = self.P
+            np.multiply(self.P, 2, out=self.H)
+            self.H.flat[:: self.d + 1] += 1
+            return
+        T = self._spare
+        np.matmul(self.H, self.P, out=T)
+        self.H += T
+        np.matmul(self.R, self.P, out=T)
+        T += self.P
+        self.R += T
+        T *= self.i
+        self.H += T
 
 
 class PowerChain:

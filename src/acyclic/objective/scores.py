@@ -11,6 +11,7 @@ second derivative in column j. It need not be exact, only positive semi-definite
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +81,8 @@ class _Likelihood(_Gaussian):
         if not scale > 0:
             raise InputError("every column is constant; a likelihood needs a column that varies")
         # A residual variance of exactly zero, as for a constant or duplicated column, would make the value −inf.
-        self.floor = 1e-12 * np.maximum(self.S.diagonal(), 1e-12 * scale)
+        smallest = np.finfo(float).tiny
+        self.floor = np.maximum(1e-12 * np.maximum(self.S.diagonal(), 1e-12 * scale), smallest)
 
     def _jacobian(self, W: Floats) -> tuple[float, Floats]:
         """−log|det(I − W)| and its gradient (I − W)⁻ᵀ; both large where I − W is nearly singular."""
@@ -124,11 +126,24 @@ class GaussianUnequalVariance(_Likelihood):
 
 
 class _Rows(Score):
-    def __init__(self, X: Floats) -> None:
+    """A mean over the rows X (n, d), whose columns ``names`` are for messages alone."""
+
+    accepted: str
+
+    def __init__(self, X: Floats, names: Sequence[str] | None = None) -> None:
         self.X = np.ascontiguousarray(X, dtype=float)
+        wrong = np.argwhere(~self._valid(self.X))
+        if len(wrong):
+            row, column = wrong[0]
+            name = f"column {column}" if names is None else repr(names[column])
+            raise InputError(f"{self.accepted}; {name} holds {self.X[row, column]:g} in row {row}")
         self.n_nodes = self.X.shape[1]
         self.scale = float(self.n_nodes)
         self.Q = self.X.T @ self.X / len(self.X)
+
+    @abstractmethod
+    def _valid(self, X: Floats) -> NDArray[np.bool_]:
+        """Which values the loss is for."""
 
     @abstractmethod
     def _loss(self, M: Floats) -> tuple[Floats, Floats]:
@@ -136,17 +151,19 @@ class _Rows(Score):
 
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
         """See Score."""
-        loss, slope = self._loss(self.X @ W)
-        return float(loss.sum()) / len(self.X), self.X.T @ slope / len(self.X)
+        # Far from the minimum e^M overflows: the value is then infinite, and solvers turn back.
+        with np.errstate(over="ignore", invalid="ignore"):
+            loss, slope = self._loss(self.X @ W)
+            return float(loss.sum()) / len(self.X), self.X.T @ slope / len(self.X)
 
 
 class Logistic(_Rows):
     """(1/n) Σ [log(1 + e^M) − X∘M], M = XW, for columns of 0 and 1 (not centred)."""
 
-    def __init__(self, X: Floats) -> None:
-        super().__init__(X)
-        if not np.isin(self.X, (0, 1)).all():
-            raise InputError("the logistic loss is for columns of 0 and 1")
+    accepted = "the logistic loss is for columns of 0 and 1"
+
+    def _valid(self, X: Floats) -> NDArray[np.bool_]:
+        return np.isin(X, (0, 1))
 
     def _loss(self, M: Floats) -> tuple[Floats, Floats]:
         return np.logaddexp(0, M) - self.X * M, 0.5 * (1 + np.tanh(0.5 * M)) - self.X
@@ -159,14 +176,13 @@ class Logistic(_Rows):
 class Poisson(_Rows):
     """(1/n) Σ [e^M − X∘M], M = XW, for columns of counts (not centred)."""
 
-    def __init__(self, X: Floats) -> None:
-        super().__init__(X)
-        if not ((self.X >= 0) & (self.X == np.floor(self.X))).all():
-            raise InputError("the Poisson loss is for columns of counts 0, 1, 2, …")
+    accepted = "the Poisson loss is for columns of counts 0, 1, 2, …"
+
+    def _valid(self, X: Floats) -> NDArray[np.bool_]:
+        return np.asarray((X >= 0) & (np.floor(X) == X) & (X < np.inf))
 
     def _loss(self, M: Floats) -> tuple[Floats, Floats]:
-        with np.errstate(over="ignore"):
-            rate = np.exp(M)
+        rate = np.exp(M)
         return rate - self.X * M, rate - self.X
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
