@@ -9,7 +9,7 @@ SOURCES := $(wildcard src/acyclic/_native/*.c)
 .PHONY: demo test lint format bench clean
 
 demo: $(READY)
-	@$(BIN)/python -m acyclic.demo
+	@$(BIN)/python examples/sachs.py
 
 test: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2

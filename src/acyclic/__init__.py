@@ -14,22 +14,30 @@ if TYPE_CHECKING:
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
     from acyclic.graphs.metrics import compare
+    from acyclic.learning import learn
+    from acyclic.learners.equal_variance import EqualVariance, OrderSearch
     from acyclic.learners.golem import Golem
     from acyclic.learners.notears import Notears
     from acyclic.learners.verdict import Verdict
     from acyclic.objective.constraints import constraint
+    from acyclic.result import Result, load
 
 # Public names are imported at first use, so that `import acyclic` costs milliseconds.
 _HOMES = {
     "Cpdag": "acyclic.graphs.equivalence",
     "Dag": "acyclic.graphs.dag",
+    "EqualVariance": "acyclic.learners.equal_variance",
     "Golem": "acyclic.learners.golem",
     "Knowledge": "acyclic.data.knowledge",
     "Moments": "acyclic.data.moments",
     "Notears": "acyclic.learners.notears",
+    "OrderSearch": "acyclic.learners.equal_variance",
+    "Result": "acyclic.result",
     "Verdict": "acyclic.learners.verdict",
     "compare": "acyclic.graphs.metrics",
     "constraint": "acyclic.objective.constraints",
+    "learn": "acyclic.learning",
+    "load": "acyclic.result",
     "load_network": "acyclic.data.datasets",
     "load_sachs": "acyclic.data.datasets",
     "simulate": "acyclic.data.simulate",
@@ -38,13 +46,18 @@ _HOMES = {
 __all__ = [
     "Cpdag",
     "Dag",
+    "EqualVariance",
     "Golem",
     "Knowledge",
     "Moments",
     "Notears",
+    "OrderSearch",
+    "Result",
     "Verdict",
     "compare",
     "constraint",
+    "learn",
+    "load",
     "load_network",
     "load_sachs",
     "simulate",

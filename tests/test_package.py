@@ -1,0 +1,72 @@
+"""The package as a whole: what importing it costs, its public names, and the documentation that is code."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import acyclic
+from acyclic.errors import AcyclicError
+
+ROOT = Path(__file__).parents[1]
+
+
+def in_a_new_process(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_import_is_light():
+    heavy = "torch pandas polars pyarrow matplotlib dask networkx sklearn".split()
+    loaded = in_a_new_process(f"import acyclic, sys; print([name for name in {heavy} if name in sys.modules])")
+    assert loaded == "[]"
+
+
+def test_learners_need_no_optional_package():
+    heavy = "torch pandas polars pyarrow matplotlib dask networkx".split()
+    code = f"import acyclic, sys; acyclic.Notears(); print([name for name in {heavy} if name in sys.modules])"
+    assert in_a_new_process(code) == "[]"
+
+
+def test_every_public_name_is_there_and_listed_once():
+    assert sorted(acyclic.__all__) == sorted(acyclic._HOMES)
+    for name in acyclic.__all__:
+        value = getattr(acyclic, name)
+        assert value.__module__ == acyclic._HOMES[name]
+        assert name in dir(acyclic)
+        assert value.__doc__
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match="no attribute 'notears'"):
+        acyclic.notears  # noqa: B018
+
+
+def test_errors_are_ordinary_value_errors():
+    with pytest.raises(ValueError, match="there is no constraint"):
+        acyclic.constraint("none")
+    with pytest.raises(AcyclicError):
+        acyclic.constraint("none")
+
+
+def test_readme_examples_run():
+    """Every Python block of the README, in order, in one namespace; what it prints is what the README shows."""
+    text = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert blocks
+    in_a_new_process("\n".join(blocks))
+
+
+def test_pins_satisfy_the_floors():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = dict(line.split("==") for line in (ROOT / "pins.txt").read_text().splitlines() if "==" in line)
+    pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in pins}
+    wanted = project["dependencies"] + [need for needs in project["optional-dependencies"].values() for need in needs]
+    for need in wanted:
+        name = re.split(r"[\[<>=]", need)[0].lower()
+        assert name == "acyclic" or name in pinned, f"{name} has no pin"
+        assert not re.search(r"<|==", need), f"{need} is a cap; the project promises floors only"
