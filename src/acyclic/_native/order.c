@@ -1,158 +1,13 @@
-/* Orders of the nodes: polishing one under equal noise variances, and searching for one under the Gaussian BIC. */
-#include "selection.h"
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
-/* ---- Equal variances: the score of an order is sum_k weight[k] L[k][k]^2, L the Cholesky factor in that order. ---- */
-
-typedef struct {
-    int d, reach;
-    double *L; /* d*d, row k = k-th node */
-    int32_t *order;
-    const double *weight;
-    const uint8_t *precede; /* d*d by node, or NULL: [i][j] = i has to come before j */
-    double *cosine, *sine, *row;
-} Polish;
-
-static double *row_of(const Polish *p, int k)
-{
-    return p->L + (int64_t)k * p->d;
-}
-
-static int held(const Polish *p, int first, int second)
-{
-    return p->precede && p->precede[(int64_t)p->order[first] * p->d + p->order[second]];
-}
-
-/* The best place before k for the k-th node. Given the nodes before place i, it has the variance left = sum of its
-   squared entries from i on; the i-th node loses its part of it where the mover comes first. */
-static double best_before(const Polish *p, int k, int *place)
-{
-    const double *x = row_of(p, k), *w = p->weight;
-    double left = x[k] * x[k], change = 0, best = 0, start = left * w[k];
-    for (int i = k - 1; i >= 0 && !held(p, i, k); i--) {
-        double a = row_of(p, i)[i], after = left;
-        left += x[i] * x[i];
-        change += a * a * (after / left * w[i + 1] - w[i]);
-        if (change + left * w[i] - start < best) {
-            best = change + left * w[i] - start;
-            *place = i;
-        }
-    }
-    return best;
-}
-
-static void rotate(double *row, int first, int last, const double *cosine, const double *sine)
-{
-    for (int i = first; i < last; i++) {
-        double a = row[i], b = row[i + 1];
-        row[i] = cosine[i] * a + sine[i] * b;
-        row[i + 1] = sine[i] * a - cosine[i] * b;
-    }
-}
-
-/* The best place after k, up to `reach` away; leaves the rotations that take the mover there one by one. */
-static double best_after(const Polish *p, int k, int *place)
-{
-    const double *w = p->weight;
-    double own = row_of(p, k)[k], left = own * own, start = left * w[k], change = 0, best = 0;
-    int end = p->d - 1 - k < p->reach ? p->d - 1 : k + p->reach;
-    for (int s = k + 1; s <= end && !held(p, k, s); s++) {
-        memcpy(p->row + k, row_of(p, s) + k, sizeof(double) * (size_t)(s - k + 1));
-        double a = p->row[s];
-        rotate(p->row, k, s - 1, p->cosine, p->sine);
-        double c = p->row[s - 1], rho = hypot(c, a);
-        p->cosine[s - 1] = c / rho;
-        p->sine[s - 1] = a / rho;
-        left *= p->sine[s - 1] * p->sine[s - 1];
-        change += rho * rho * w[s - 1] - a * a * w[s];
-        if (change + left * w[s] - start < best) {
-            best = change + left * w[s] - start;
-            *place = s;
-        }
-    }
-    return best;
-}
-
-static void shift(Polish *p, int from, int to)
-{
-    int step = to > from ? 1 : -1;
-    int32_t node = p->order[from];
-    memcpy(p->row, row_of(p, from), sizeof(double) * (size_t)p->d);
-    for (int k = from; k != to; k += step) {
-        p->order[k] = p->order[k + step];
-        memcpy(row_of(p, k), row_of(p, k + step), sizeof(double) * (size_t)p->d);
-    }
-    p->order[to] = node;
-    memcpy(row_of(p, to), p->row, sizeof(double) * (size_t)p->d);
-}
-
-static void move_later(Polish *p, int k, int to)
-{
-    shift(p, k, to);
-    for (int t = k; t < p->d; t++)
-        rotate(row_of(p, t), k, to, p->cosine, p->sine);
-    for (int t = k; t < to; t++)
-        memset(row_of(p, t) + t + 1, 0, sizeof(double) * (size_t)(to - t));
-}
-
-static void move_earlier(Polish *p, int k, int to)
-{
-    double *x = row_of(p, k), left = x[k];
-    for (int i = k - 1; i >= to; i--) {
-        double rho = hypot(x[i], left);
-        p->cosine[i] = x[i] / rho;
-        p->sine[i] = left / rho;
-        left = rho;
-    }
-    x[to] = left;
-    memset(x + to + 1, 0, sizeof(double) * (size_t)(k - to));
-    shift(p, k, to);
-    for (int t = to + 1; t < p->d; t++) {
-        double *row = row_of(p, t);
-        for (int i = (t <= k ? t : k) - 1; i >= to; i--) {
-            double a = row[i], b = row[i + 1];
-            row[i] = p->cosine[i] * a + p->sine[i] * b;
-            row[i + 1] = p->sine[i] * a - p->cosine[i] * b;
-        }
-    }
-}
-
-/* Moves one node at a time to its best place within reach until none gains more than `tolerance`. L, order: updated.
-   Returns the number of sweeps, or -1 where memory is short. */
-int polish_order(int d, double *L, int32_t *order, const double *weight, const uint8_t *precede, int reach,
-                 int max_sweeps, double tolerance)
-{
-    double *work = malloc(sizeof(double) * 3 * (size_t)d);
-    if (!work)
-        return -1;
-    Polish p = {d, reach, L, order, weight, precede, work, work + d, work + 2 * d};
-    int sweeps = 0, moved = 1;
-    while (moved && sweeps < max_sweeps) {
-        sweeps++;
-        moved = 0;
-        for (int k = 0; k < d; k++) {
-            int earlier = k, later = k;
-            double before = best_before(&p, k, &earlier), after = best_after(&p, k, &later);
-            if (before >= -tolerance && after >= -tolerance)
-                continue;
-            moved = 1;
-            if (after < before)
-                move_later(&p, k, later);
-            else
-                move_earlier(&p, k, earlier);
-        }
-    }
-    free(work);
-    return sweeps;
-}
-
-/* ---- Gaussian BIC: every node keeps a tree of all forward selections that some order has asked for. ----
+/* Searching for an order under the Gaussian BIC. Every node keeps a tree of all forward selections that some order has
+   asked for.
 
    A point of the tree is a sequence of chosen parents. Its branches are all candidates worth their cost, best first:
    whatever the order, forward selection takes the first branch that precedes the node. Where none does, the chosen are
    shrunk backward and the score is kept. Most questions of a search are so answered by a walk without arithmetic. */
+#include "selection.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     int32_t variable, next; /* next: the point behind this branch, or 0 */
@@ -160,7 +15,7 @@ typedef struct {
 
 typedef struct {
     int64_t first; /* branches, or -1 where they are not known yet */
-    int32_t count;
+    int32_t count, worthy; /* of the branches, the first are worth their cost and the others a detour */
     int32_t scored;
     double score;
 } Point;
@@ -179,7 +34,7 @@ typedef struct {
     int64_t point_count, point_room, branch_count, branch_room, most_branches;
     int32_t *root, *place, *rest, *path;
     Candidate *candidates;
-    double *with, *without, *at;
+    double *others, *lowest, *at;
 } Search;
 
 void order_search_close(Search *s)
@@ -191,17 +46,18 @@ void order_search_close(Search *s)
     free(s->branches);
     free(s->root);
     free(s->candidates);
-    free(s->with);
+    free(s->others);
     free(s);
 }
 
 Search *order_search_open(int d, const double *R, double n, double c, const double *unit, const uint8_t *allowed,
-                          const uint8_t *required, const uint8_t *precede, int max_parents, int64_t most_branches)
+                          const uint8_t *required, const uint8_t *precede, int max_parents, int detours,
+                          int64_t most_branches)
 {
     Search *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    Criterion criterion = {.stride = d, .R = R, .n = n, .c = c, .unit = unit, .max_parents = max_parents};
+    Criterion criterion = {d, R, n, c, unit, max_parents, detours};
     s->d = d;
     s->allowed = allowed;
     s->required = required;
@@ -211,11 +67,11 @@ Search *order_search_open(int d, const double *R, double n, double c, const doub
     s->g.target = -1;
     s->root = calloc((size_t)d * 4, sizeof(int32_t));
     s->candidates = malloc(sizeof(Candidate) * (size_t)d);
-    s->with = malloc(sizeof(double) * 3 * (size_t)d);
+    s->others = malloc(sizeof(double) * 3 * (size_t)d);
     s->point_room = s->branch_room = 1024;
     s->points = malloc(sizeof(Point) * (size_t)s->point_room);
     s->branches = malloc(sizeof(Branch) * (size_t)s->branch_room);
-    if (failed || !s->root || !s->candidates || !s->with || !s->points || !s->branches) {
+    if (failed || !s->root || !s->candidates || !s->others || !s->points || !s->branches) {
         order_search_close(s);
         return NULL;
     }
@@ -223,8 +79,8 @@ Search *order_search_open(int d, const double *R, double n, double c, const doub
     s->place = s->root + d;
     s->rest = s->place + d;
     s->path = s->rest + d;
-    s->without = s->with + d;
-    s->at = s->without + d;
+    s->lowest = s->others + d;
+    s->at = s->lowest + d;
     return s;
 }
 
@@ -285,10 +141,11 @@ static void expand(Search *s, int target, int32_t point)
 {
     const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
     double needed = regression_needed(&s->g);
-    int count = 0;
+    int count = 0, worthy = 0;
     for (int i = 0; i < s->d; i++) {
         double gain = allowed && !allowed[i] ? 0 : regression_gain(&s->g, i);
-        if (gain > needed)
+        worthy += gain > needed;
+        if (gain > DETOUR_SHARE * needed)
             s->candidates[count++] = (Candidate){gain, i};
     }
     qsort(s->candidates, (size_t)count, sizeof(Candidate), by_gain);
@@ -302,48 +159,69 @@ static void expand(Search *s, int target, int32_t point)
         s->branches[s->branch_count + k] = (Branch){s->candidates[k].variable, 0};
     s->points[point].first = s->branch_count;
     s->points[point].count = count;
+    s->points[point].worthy = worthy;
     s->branch_count += count;
 }
 
-static int first_available(const Search *s, const Point *point, int limit)
+static int first_available(const Search *s, const Point *point, int from, int to, int limit)
 {
     const Branch *branch = s->branches + point->first;
-    for (int k = 0; k < point->count; k++)
+    for (int k = from; k < to; k++)
         if (s->place[branch[k].variable] < limit)
             return k;
     return -1;
+}
+
+static double shrunk_score(Search *s, int target, int32_t point)
+{
+    if (!s->points[point].scored) {
+        load(s, target, s->depth);
+        if (s->failed)
+            return 0;
+        regression_shrink(&s->g, s->locked);
+        s->points[point].score = regression_score(&s->g);
+        s->points[point].scored = 1;
+    }
+    return s->points[point].score;
+}
+
+static int32_t follow(Search *s, int32_t point, int k)
+{
+    int64_t branch = s->points[point].first + k;
+    s->path[s->depth++] = s->branches[branch].variable;
+    if (!s->branches[branch].next)
+        s->branches[branch].next = new_point(s);
+    return s->branches[branch].next;
 }
 
 /* Score of `target` where the candidates are those with a place below `limit`; s->path holds what was chosen. */
 static double walk(Search *s, int target, int limit)
 {
     int32_t point = s->root[target] ? s->root[target] : (s->root[target] = new_point(s));
+    double lowest = INFINITY;
     s->depth = 0;
-    while (!s->failed) {
+    for (int detours = 0; !s->failed;) {
         if (s->points[point].first < 0) {
             load(s, target, s->depth);
-            expand(s, target, point);
+            if (!s->failed)
+                expand(s, target, point);
             if (s->failed)
-                return 0;
+                break;
         }
-        int k = first_available(s, &s->points[point], limit);
-        if (k < 0)
-            break;
-        int64_t branch = s->points[point].first + k;
-        s->path[s->depth++] = s->branches[branch].variable;
-        if (!s->branches[branch].next) {
-            int32_t next = new_point(s);
-            s->branches[branch].next = next;
+        int worthy = s->points[point].worthy, k = first_available(s, &s->points[point], 0, worthy, limit);
+        if (k < 0) {
+            double score = shrunk_score(s, target, point);
+            lowest = score < lowest ? score : lowest;
+            if (detours++ < s->g.criterion.detours)
+                k = first_available(s, &s->points[point], worthy, s->points[point].count, limit);
+            if (k < 0)
+                break;
+        } else {
+            detours = 0;
         }
-        point = s->branches[branch].next;
+        point = follow(s, point, k);
     }
-    if (!s->failed && !s->points[point].scored) {
-        load(s, target, s->depth);
-        regression_shrink(&s->g, s->locked);
-        s->points[point].score = regression_score(&s->g);
-        s->points[point].scored = 1;
-    }
-    return s->failed ? 0 : s->points[point].score;
+    return lowest;
 }
 
 static int on_path(const Search *s, int variable)
@@ -361,30 +239,49 @@ static void forget(Search *s)
     s->branch_count = 0;
 }
 
-/* Scores of the others with and without the mover before them, and of the mover at every place. */
-static void evaluate(Search *s, int mover)
+/* Total of the others for every place of the mover, and the lowest of these up to each place. */
+static void evaluate_others(Search *s, int mover)
 {
     int m = s->d - 1;
-    for (int k = 0; k < m; k++)
-        s->place[s->rest[k]] = k;
+    double total = 0;
     for (int k = 0; k < m; k++) {
         s->place[mover] = -1;
-        s->with[k] = s->without[k] = walk(s, s->rest[k], k);
+        double with = walk(s, s->rest[k], k), without = with;
         if (on_path(s, mover)) {
             s->place[mover] = s->d;
-            s->without[k] = walk(s, s->rest[k], k);
+            without = walk(s, s->rest[k], k);
         }
+        s->others[k] = with - without;
+        total += with;
     }
+    for (int k = 0; k <= m; k++) {
+        double difference = s->others[k];
+        s->others[k] = total;
+        s->lowest[k] = k == 0 || total < s->lowest[k - 1] ? total : s->lowest[k - 1];
+        if (k < m)
+            total -= difference;
+    }
+}
+
+/* Score of the mover at every place. Fewer candidates hardly ever explain more: where what it has at a later place
+   would not do at any earlier one, by more than the cost of a parent, the earlier ones are left at that score.
+   Returns the total as it is. */
+static double evaluate_mover(Search *s, int mover, int here)
+{
     s->place[mover] = s->d;
-    for (int limit = m; limit >= 0;) {
-        double score = walk(s, mover, limit);
+    double now = s->others[here] + walk(s, mover, here), score = -INFINITY;
+    for (int limit = s->d - 1; limit >= 0;) {
         int last = -1; /* the same is chosen for every limit above the last of the chosen */
-        for (int k = 0; k < s->depth; k++)
-            if (s->place[s->path[k]] > last)
-                last = s->place[s->path[k]];
+        if (s->lowest[limit] + score <= now + s->g.criterion.c) {
+            score = walk(s, mover, limit);
+            for (int k = 0; k < s->depth; k++)
+                if (s->place[s->path[k]] > last)
+                    last = s->place[s->path[k]];
+        }
         for (; limit > last; limit--)
             s->at[limit] = score;
     }
+    return now;
 }
 
 static int precedes(const Search *s, int first, int second)
@@ -393,11 +290,10 @@ static int precedes(const Search *s, int first, int second)
 }
 
 /* Put each of the movers where the total is lowest, if that gains more than `tolerance`. Returns the number of moves,
-   or -1 where memory is short; *change is what the total changed by. */
-int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance, double *change)
+   or -1 where memory is short. */
+int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance)
 {
     int moves = 0, m = s->d - 1;
-    *change = 0;
     for (int t = 0; t < count; t++) {
         int x = movers[t], here = 0, low = 0, high = m;
         for (int k = 0, i = 0; k < s->d; k++) {
@@ -408,7 +304,10 @@ int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int cou
         }
         if (s->branch_count > s->most_branches)
             forget(s);
-        evaluate(s, x);
+        for (int k = 0; k < m; k++)
+            s->place[s->rest[k]] = k;
+        evaluate_others(s, x);
+        double now = evaluate_mover(s, x, here), lowest = now;
         if (s->failed)
             return -1;
         for (int k = 0; k < m; k++) {
@@ -417,25 +316,18 @@ int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int cou
             if (precedes(s, x, s->rest[k]) && k < high)
                 high = k;
         }
-        double total = 0, lowest = INFINITY, now = 0;
+        /* Equivalent graphs tie; without the tolerance rounding, and so the units of the columns, would choose. */
         int best = here;
-        for (int k = 0; k <= m; k++) {
-            double value = total + s->at[k];
-            if (k == here)
-                now = value;
-            if (k >= low && k <= high && value < lowest) {
-                lowest = value;
+        for (int k = low; k <= high; k++)
+            if (s->others[k] + s->at[k] < lowest - tolerance) {
+                lowest = s->others[k] + s->at[k];
                 best = k;
             }
-            if (k < m)
-                total += s->without[k] - s->with[k];
-        }
-        if (lowest >= now - tolerance)
+        if (best == here)
             continue;
         memcpy(order, s->rest, sizeof(int32_t) * (size_t)best);
         order[best] = x;
         memcpy(order + best + 1, s->rest + best, sizeof(int32_t) * (size_t)(m - best));
-        *change += lowest - now;
         moves++;
     }
     return moves;
@@ -451,5 +343,3 @@ double order_search_score(Search *s, const int32_t *order)
         total += walk(s, order[k], k);
     return s->failed ? NAN : total;
 }
-
-int64_t order_search_branches(const Search *s, int64_t *points) { *points = s->point_count; return s->branch_count; }

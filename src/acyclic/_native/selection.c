@@ -203,47 +203,69 @@ double regression_score(const Regression *g)
     return misfit + s->c * g->kept_count;
 }
 
-static int choose(Regression *g, int target, const uint8_t *allowed, const uint8_t *required)
+static int most_explaining(const Regression *g, const uint8_t *allowed, double *most)
+{
+    int best = -1;
+    *most = 0;
+    for (int i = 0; i < g->width; i++) {
+        double gain = allowed && !allowed[i] ? 0 : regression_gain(g, i);
+        if (gain > *most) {
+            *most = gain;
+            best = i;
+        }
+    }
+    return best;
+}
+
+static void record(const Regression *g, int d, double *slopes, double *variance)
+{
+    memset(slopes, 0, sizeof(double) * (size_t)d);
+    for (int k = 0; k < g->kept_count; k++)
+        slopes[g->kept[k]] = g->slope[k];
+    *variance = g->kept_variance > 0 ? g->kept_variance : 0;
+}
+
+static int choose(Regression *g, int target, const uint8_t *allowed, const uint8_t *required, double *slopes,
+                  double *variance)
 {
     regression_start(g, target, target);
     for (int i = 0; required && i < target; i++)
         if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
             return -1;
-    int locked = g->count;
-    for (;;) {
-        double most = regression_needed(g);
-        int best = -1;
-        for (int i = 0; i < target; i++) {
-            double gain = allowed && !allowed[i] ? 0 : regression_gain(g, i);
-            if (gain > most) {
-                most = gain;
-                best = i;
+    double lowest = INFINITY;
+    for (int locked = g->count, detours = 0;;) {
+        double gain, needed = regression_needed(g);
+        int best = most_explaining(g, allowed, &gain);
+        if (gain > needed) {
+            detours = 0;
+        } else {
+            regression_shrink(g, locked);
+            if (regression_score(g) < lowest) {
+                lowest = regression_score(g);
+                record(g, g->criterion.stride, slopes, variance);
             }
+            if (detours++ == g->criterion.detours || !(gain > DETOUR_SHARE * needed))
+                return 0;
         }
-        if (best < 0)
-            break;
         if (regression_add(g, best) < 0)
             return -1;
     }
-    regression_shrink(g, locked);
-    return 0;
 }
 
 /* Parents of the nodes first..last-1 among those before them: R (d*d) has its rows in the order of the nodes. allowed
-   and required (d*d, row = target) may be NULL. Fills these rows of slopes (d*d, zero before) and these entries of
-   variance. Returns -1 where memory is short. */
+   and required (d*d, row = target) may be NULL. Fills these rows of slopes (d*d) and these entries of variance. Returns
+   -1 where memory is short. */
 int select_parents(int d, int first, int last, const double *R, double n, double c, const double *unit,
-                   const uint8_t *allowed, const uint8_t *required, int max_parents, double *slopes, double *variance)
+                   const uint8_t *allowed, const uint8_t *required, int max_parents, int detours, double *slopes,
+                   double *variance)
 {
-    Criterion criterion = {.stride = d, .R = R, .n = n, .c = c, .unit = unit, .max_parents = max_parents};
+    Criterion criterion = {d, R, n, c, unit, max_parents, detours};
     Regression g;
     int status = regression_open(&g, &criterion, d);
     for (int j = first; j < last && status == 0; j++) {
         int64_t at = (int64_t)j * d;
-        status = choose(&g, j, allowed ? allowed + at : NULL, required ? required + at : NULL);
-        for (int k = 0; k < g.kept_count && status == 0; k++)
-            slopes[at + g.kept[k]] = g.slope[k];
-        variance[j] = g.kept_variance > 0 ? g.kept_variance : 0;
+        const uint8_t *may = allowed ? allowed + at : NULL, *must = required ? required + at : NULL;
+        status = choose(&g, j, may, must, slopes + at, variance + j);
     }
     regression_close(&g);
     return status;

@@ -4,14 +4,21 @@
 #include <stdint.h>
 
 /* What a set of parents costs: n log(variance) + c |parents| where `unit` is NULL, and with a common noise variance
-   n variance / unit[target] + c |parents|. Variances are shares of the target's own. */
+   n variance / unit[target] + c |parents|. Variances are shares of the target's own.
+
+   Forward selection takes what explains most as long as that is worth its cost. Where nothing is, it takes up to
+   `detours` more in a row, for parents whose effects cancel show themselves only together; of all sets met on the way
+   where nothing was worth its cost, shrunk backward, the best counts. */
 typedef struct {
     int stride; /* length of the rows of R */
     const double *R;
     double n, c;
     const double *unit;
-    int max_parents;
+    int max_parents, detours;
 } Criterion;
+
+/* A detour takes a candidate that is worth at least this share of its cost. */
+#define DETOUR_SHARE 0.1
 
 typedef struct {
     Criterion criterion;

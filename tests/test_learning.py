@@ -1,0 +1,206 @@
+"""learn(): the right graph where the data allow it, an honest verdict where they do not, and every way to stop it."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import acyclic
+from acyclic.errors import InputError, KnowledgeError
+
+
+def simulated(d=15, seed=0, **options):
+    return acyclic.simulate(n_nodes=d, n=options.pop("n", 1000), random_state=seed, **options)
+
+
+def distance(data, result, *, cpdag=False):
+    found = acyclic.compare(data.graph, acyclic.Dag(result.graph.weights, data.graph.names))
+    return found.shd_cpdag if cpdag else found.shd
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "exponential", "gumbel"])
+@pytest.mark.parametrize("graph", ["ER2", "ER3", "SF2"])
+def test_equal_variances_are_solved(graph, noise):
+    distances = [
+        distance(data, acyclic.learn(data.X)) for data in (simulated(30, s, graph=graph, noise=noise) for s in range(4))
+    ]
+    assert np.mean(distances) <= 1
+
+
+def test_verdict_on_equal_variances():
+    result = acyclic.learn(simulated().X)
+    assert result.verdict.converged and result.verdict.acyclic
+    assert "equal noise variances" in result.verdict.assumption
+    assert not result.verdict.warnings
+    assert set(result.support.values()) <= {"independence", "equal variances"}
+    assert result.verdict.details["noise variances"] == "equal"
+
+
+def test_unequal_variances_are_found_out():
+    distances = []
+    for seed in range(6):
+        data = simulated(20, seed, n=2000, variances=(0.5, 4.0))
+        result = acyclic.learn(data.X)
+        assert "equal noise variances are rejected" in str(result.verdict)
+        assert "conditional independence" in result.verdict.assumption
+        distances.append(distance(data, result, cpdag=True))
+    assert np.mean(distances) <= 1.5
+
+
+def test_standardised_columns_are_named_as_such():
+    result = acyclic.learn(simulated(standardize=True).X)
+    assert "orientation rests on conditional independence alone" in str(result.verdict)
+    assert "same variance, as after standardising" in str(result.verdict)
+    assert "equal variances" not in result.support.values()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_units_do_not_matter_once_equal_variances_are_rejected(seed):
+    data = simulated(25, seed, n=2000, variances=(0.5, 4.0))
+    standard = acyclic.learn((data.X - data.X.mean(axis=0)) / data.X.std(axis=0))
+    units = 10 ** np.random.default_rng(seed).uniform(-3, 3, 25)
+    assert acyclic.learn(data.X * units).cpdag == standard.cpdag
+
+
+def test_support_follows_the_class():
+    result = acyclic.learn(simulated(20, 3, n=2000, variances=(0.5, 4.0)).X)
+    directed = set(result.cpdag.directed_edges())
+    for edge, reason in result.support.items():
+        assert (reason == "independence") == (edge in directed)
+
+
+def test_threshold_is_absolute_and_optional():
+    data = simulated(10, 2, n=200)
+    free, cut = acyclic.learn(data.X), acyclic.learn(data.X, threshold=1.0)
+    kept = [edge for edge in free.graph.edges() if abs(edge[2]) >= 1.0]
+    assert cut.graph.edges() == kept
+    assert cut.verdict.n_cut == free.graph.n_edges - len(kept)
+
+
+@pytest.mark.parametrize("method", ["equal-variance", "order-search", "notears", "golem"])
+def test_single_methods(method):
+    data = simulated(8, 1)
+    result = acyclic.learn(data.X, method=method)
+    assert distance(data, result, cpdag=True) <= 2
+    assert result.provenance["settings"]["method"] == method
+
+
+def test_options_reach_the_learner():
+    data = simulated(6, 1)
+    assert acyclic.learn(data.X, method="notears", l1=1e3).graph.n_edges == 0
+    with pytest.raises(InputError, match=r"notears has no option 'lambda1'; it takes .*l1"):
+        acyclic.learn(data.X, method="notears", lambda1=0.1)
+    with pytest.raises(InputError, match="takes no option 'l1'"):
+        acyclic.learn(data.X, l1=0.1)
+
+
+@pytest.mark.parametrize("variances", ["equal", (0.5, 4.0)])
+def test_knowledge_is_obeyed(variances):
+    data = simulated(12, 5, n=500, variances=variances)
+    source, target, _ = data.graph.edges()[0]
+    other = next(name for name in data.names if name not in (source, target))
+    knowledge = acyclic.Knowledge(forbidden=[(source, target)], required=[(target, other)], sinks=[other])
+    graph = acyclic.learn(data.X, knowledge=knowledge).graph
+    edges = {edge[:2] for edge in graph.edges()}
+    assert (source, target) not in edges and (target, other) in edges
+    assert not graph.children(other)
+
+
+def test_contradictions_come_before_the_fit():
+    with pytest.raises(KnowledgeError, match="x99"):
+        acyclic.learn(simulated(6).X, knowledge=acyclic.Knowledge(roots=["x99"]))
+
+
+class TestStopping:
+    def test_callback_sees_stages_and_can_end_the_run(self):
+        stages = []
+        acyclic.learn(simulated(10, 1, variances=(0.5, 4.0)).X, callback=lambda p: stages.append(p.stage))
+        assert stages[0] == "equal-variance order"
+        assert "order search under the Gaussian BIC" in stages
+        result = acyclic.learn(simulated(10).X, callback=lambda p: True)
+        assert not result.verdict.converged
+        assert "callback" in result.verdict.reason
+
+    def test_time_limit(self):
+        data = simulated(60, 1, variances=(0.5, 4.0))
+        result = acyclic.learn(data.X, time_limit=0)
+        assert not result.verdict.converged
+        assert result.provenance["seconds"] < 5
+
+    @pytest.mark.parametrize("at", [1, 2, 3])
+    def test_interrupt_returns_the_best_so_far(self, at):
+        seen = []
+
+        def interrupt(progress):
+            seen.append(progress)
+            if len(seen) == at:
+                raise KeyboardInterrupt
+
+        result = acyclic.learn(simulated(10, 1, variances=(0.5, 4.0)).X, callback=interrupt)
+        assert result.verdict.reason == "it was interrupted"
+        assert not result.verdict.converged
+
+
+class TestOddTables:
+    def test_one_column(self):
+        result = acyclic.learn(np.arange(10.0)[:, None])
+        assert result.graph.n_edges == 0
+        assert "one column" in result.verdict.empty
+
+    def test_constant_and_duplicated_columns(self):
+        rng = np.random.default_rng(0)
+        x = rng.standard_normal((200, 3))
+        table = np.column_stack([x, np.ones(200), x[:, 0], x[:, 1] - x[:, 2]])
+        result = acyclic.learn(table)
+        notes = " ".join(result.verdict.notes)
+        assert "x3" in notes and "constant" in notes
+        assert "x4" in notes
+        assert np.isfinite(result.graph.weights).all()
+
+    def test_independent_columns_are_empty_for_a_reason(self):
+        result = acyclic.learn(np.random.default_rng(1).standard_normal((500, 5)))
+        assert result.graph.n_edges == 0
+        assert "explains another" in result.verdict.empty
+        assert "The graph is empty because" in str(result)
+
+    def test_fewer_rows_than_columns(self):
+        result = acyclic.learn(simulated(30, 1, n=12).X)
+        assert "12 rows for 30 columns" in str(result.verdict)
+
+    @pytest.mark.parametrize(
+        "bad", [np.array([["a", "b"], ["c", "d"]]), np.zeros((0, 3)), np.full((5, 2), np.nan), np.ones(4)]
+    )
+    def test_unusable(self, bad):
+        with pytest.raises(InputError):
+            acyclic.learn(bad)
+
+    @settings(deadline=None, max_examples=60)
+    @given(st.integers(1, 7), st.integers(2, 40), st.integers(0, 10**6), st.floats(-8, 8), st.booleans())
+    def test_always_a_dag(self, d, n, seed, exponent, doubled):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((n, d)) @ rng.standard_normal((d, d)) * 10**exponent
+        X = np.column_stack([X, X[:, :1]]) if doubled else X
+        given = X.copy()
+        result = acyclic.learn(X, time_limit=5)
+        assert np.isfinite(result.graph.weights).all()
+        assert (X == given).all()
+
+
+def test_same_seed_same_answer():
+    X = simulated(20, 1, variances=(0.5, 4.0), standardize=True).X
+    first, second = acyclic.learn(X, random_state=3), acyclic.learn(X, random_state=3)
+    assert (first.graph.weights == second.graph.weights).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "pc"}, "there is no method 'pc'.*notears"),
+        ({"threshold": -1}, "threshold"),
+        ({"time_limit": -1}, "time_limit"),
+        ({"knowledge": 3}, "knowledge has to be"),
+    ],
+)
+def test_wrong_arguments(options, message):
+    with pytest.raises(InputError, match=message):
+        acyclic.learn(simulated(6).X, **options)
