@@ -1,6 +1,5 @@
 """scikit-learn's own estimator checks for every learner, and what they do not cover."""
 
-import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 

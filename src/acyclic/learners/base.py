@@ -89,12 +89,18 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             rows, moments = None, X
             self.n_features_in_, self.feature_names_in_ = len(X.names), np.array(X.names, dtype=object)
         elif hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
-            validate_data(self, X, skip_check_array=True)
             moments, rows = Moments.from_frame(X), X
+            self._validated(X, skip_check_array=True)
         else:
-            rows = validate_data(self, X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2)
+            rows = self._validated(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2)
             moments = Moments.from_array(rows)
-        return Table(moments, rows, _compiled(getattr(self, "knowledge", None), moments))
+        return Table(moments, rows, compiled_knowledge(getattr(self, "knowledge", None), moments))
+
+    def _validated(self, X: Any, **checks: Any) -> Any:
+        try:
+            return validate_data(self, X, **checks)
+        except ValueError as error:
+            raise InputError(str(error)) from error
 
 
 class ContinuousLearner(DagLearner):
@@ -104,8 +110,10 @@ class ContinuousLearner(DagLearner):
     threshold: float
     pruning: str
     time_limit: float | None
+    start: Floats | None
     callback: Callback | None
     checkpoint: str | os.PathLike[str] | None
+    n_jobs: int | None
 
     @abstractmethod
     def _solve(self, table: Table, monitor: Monitor) -> Solution:
@@ -117,9 +125,10 @@ class ContinuousLearner(DagLearner):
 
     def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
         self._check_parameters()
+        _check_scales(table.moments)
         solution = self._solve(table, self._monitor(table))
         graph, verdict = self._judge(table, solution)
-        if not solution.converged and solution.reason.startswith("the last of"):
+        if not solution.converged and not solution.stopped:
             warnings.warn(
                 f"{type(self).__name__} did not converge: {solution.reason}", ConvergenceWarning, stacklevel=4
             )
@@ -136,19 +145,17 @@ class ContinuousLearner(DagLearner):
     def _monitor(self, table: Table) -> Monitor:
         if self.checkpoint is None:
             return Monitor(self.time_limit, self.callback)
-        watched = {"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"}
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in watched}
+        apart = {"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"}
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
         settings["constraint"] = constraint(self.constraint)
-        box = [table.mask.required, *table.mask.box]
-        start = getattr(self, "start", None)
-        key = digest(
-            type(self).__name__,
-            sorted(settings.items()),
-            table.moments.digest(),
-            *box,
-            np.asarray(start if start is not None else []),
-        )
+        start = np.asarray([] if self.start is None else self.start, dtype=float)
+        data = *self._seen(table), table.mask.required, *table.mask.box, start
+        key = digest(type(self).__name__, sorted(settings.items()), *data)
         return Monitor(self.time_limit, self.callback, Checkpoint(self.checkpoint, key))
+
+    def _seen(self, table: Table) -> tuple[Any, ...]:
+        """All of the table that the solution depends on."""
+        return (table.moments.digest(),)
 
     def _judge(self, table: Table, solution: Solution) -> tuple[Dag, Verdict]:
         names = table.moments.names
@@ -174,13 +181,13 @@ class ContinuousLearner(DagLearner):
             n_cut=int(np.count_nonzero(weights) - np.count_nonzero(cut)),
             removed=tuple(_named(removed, names)),
             rule=rule,
-            empty="" if graph.n_edges else self._why_empty(table, solution.weights),
+            empty="" if graph.n_edges else self._why_empty(table, solution, weights),
             notes=tuple(note.message.rstrip(".") for note in column_notes(table.moments)),
             warnings=tuple(outside),
         )
         return graph, verdict
 
-    def _why_empty(self, table: Table, weights: Floats) -> str:
+    def _why_empty(self, table: Table, solution: Solution, obedient: Floats) -> str:
         S = table.moments.covariance
         if len(S) == 1:
             return "there is one column"
@@ -189,15 +196,23 @@ class ContinuousLearner(DagLearner):
         off = np.abs(S - np.diag(S.diagonal()))
         if not off.any():
             return "no two columns vary together"
-        if weights.any():
-            largest = np.abs(weights).max()
-            return (
-                f"the largest weight is {largest:.3g}, below the threshold of {self.threshold:g}; lower it or rescale"
-            )
-        return self._why_no_weight(table)
-
-    def _why_no_weight(self, table: Table) -> str:
+        if obedient.any():
+            largest = f"the largest weight is {np.abs(obedient).max():.3g}"
+            return f"{largest}, below the threshold of {self.threshold:g}; lower it or rescale"
+        if solution.weights.any():
+            return "every weight is outside of its bounds in prior knowledge"
+        if not solution.converged:
+            return "the fit ended before any weight left zero"
         return "the L1 penalty outweighs what any edge explains; lower l1, or rescale the columns"
+
+
+def _check_scales(moments: Moments) -> None:
+    """Refuse columns so far apart in scale that a weight between them, squared, has no place among the others."""
+    deviations = np.sqrt(moments.covariance.diagonal())
+    small, large = int(np.argmin(np.where(deviations > 0, deviations, np.inf))), int(np.argmax(deviations))
+    if deviations[large] > 1e30 * deviations[small] > 0:
+        scales = " and ".join(f"{moments.names[i]!r} ({deviations[i]:.1e})" for i in (small, large))
+        raise InputError(f"the standard deviations of {scales} are too far apart; rescale or drop one of them")
 
 
 def _obeying(weights: Floats, mask: Mask) -> tuple[Floats, list[str]]:
@@ -222,7 +237,8 @@ def _named(edges: list[tuple[int, int, float]], names: tuple[str, ...]) -> list[
     return [(names[i], names[j], weight) for i, j, weight in edges]
 
 
-def _compiled(knowledge: Any, moments: Moments) -> Mask:
+def compiled_knowledge(knowledge: Any, moments: Moments) -> Mask:
+    """Prior knowledge, given as such or as the path of a TOML file, for the columns of a table."""
     if knowledge is None:
         return Mask.unrestricted(len(moments.names), moments.names)
     if isinstance(knowledge, str | Path):

@@ -6,6 +6,8 @@ import os
 from functools import partial
 from typing import Any
 
+from joblib import effective_n_jobs
+
 from acyclic.data.knowledge import Knowledge
 from acyclic.errors import InputError
 from acyclic.learners.base import ContinuousLearner, Floats, Table
@@ -68,7 +70,7 @@ class Golem(ContinuousLearner):
         time_limit: float | None = None,
         callback: Callback | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
     ) -> None:
         self.noise = noise
         self.constraint = constraint
@@ -100,7 +102,9 @@ class Golem(ContinuousLearner):
     def _minimiser(self) -> Minimiser:
         if self.inner == "adam":
             return Adam(steps=self.steps, rate=self.rate)
-        return lbfgs if self.inner == "lbfgs" else partial(proximal_newton, max_steps=2000, threads=self.n_jobs)
+        if self.inner == "lbfgs":
+            return lbfgs
+        return partial(proximal_newton, max_steps=2000, threads=effective_n_jobs(self.n_jobs))
 
     def _l1(self, noise: str) -> float:
         return PUBLISHED_L1[noise] if self.l1 is None else self.l1
@@ -110,28 +114,12 @@ class Golem(ContinuousLearner):
         problems = [Problem(GaussianEqualVariance(moments), h, self._l1("equal"), mask)]
         if self.noise == "unequal":
             problems.append(Problem(GaussianUnequalVariance(moments), h, self._l1("unequal"), mask))
-        first = len(problems) - 1 if self.start is not None else 0
+        if self.start is not None:
+            problems = problems[-1:]
         loop, minimise = SoftPenalty(self.penalty), self._minimiser()
-
-        def stages(state: State) -> None:
-            for problem in problems[first + state.round :]:
-                state.converged = False
-                loop(problem, minimise, monitor, state)
-
-        state = monitor.run(stages, State(problems[first].start(self.start)))
-        state.converged = state.converged and first + state.round == len(problems)
-        weights = state.weights if state.inner is None else state.inner
-        point = problems[-1].at(weights, Penalty(alpha=self.penalty))
-        return Solution(
-            weights,
-            state.converged,
-            state.reason,
-            point.objective,
-            point.h,
-            state.steps,
-            state.seconds,
-            tuple(state.trace),
-        )
+        state = monitor.run(lambda s: loop(problems, minimise, monitor, s), State(problems[0].start(self.start)))
+        point = problems[-1].at(state.reached, Penalty(alpha=self.penalty))
+        return state.solution(point.objective, point.h)
 
     def _describe(self) -> tuple[str, str]:
         name = constraint(self.constraint).name

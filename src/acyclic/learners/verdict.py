@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 Edge = tuple[str, str, float]
@@ -83,6 +84,9 @@ class Verdict:
         lines += [f"Note: {note}." for note in self.notes]
         lines += [f"Warning: {warning}." for warning in self.warnings]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as a result file holds them."""

@@ -24,7 +24,7 @@ class OnComponents(Constraint):
     """
 
     name = "on-components"
-    SMALLEST: ClassVar[int] = 100
+    SMALLEST: ClassVar[int] = 128
     constraint: Constraint = field(kw_only=True)
 
     def __post_init__(self) -> None:

@@ -43,7 +43,9 @@ def _irreducible(B: Matrix, tolerance: float = 4e-16, rounds: int = 60) -> tuple
     for _ in range(rounds):
         if gap <= tolerance * len(A) * upper:
             break
-        lu, pivots, _ = lapack.dgetrf(np.diag(np.full(len(A), upper)) - A)
+        lu, pivots, singular = lapack.dgetrf(np.diag(np.full(len(A), upper)) - A)
+        if singular:
+            break
         y, _ = lapack.dgetrs(lu, pivots, x)
         y = np.abs(y) / np.abs(y).max()
         value, width = _bracket(A, y)

@@ -27,7 +27,7 @@ class Score(ABC):
 
     n_nodes: int
     scale: float
-    """Size of the score at W = 0, against which small changes are measured."""
+    """Size of the score at W = 0."""
 
     @abstractmethod
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
@@ -36,6 +36,10 @@ class Score(ABC):
     @abstractmethod
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
         """Q (d, d) and c (d,): the second derivative in column j is about c_j Q."""
+
+    def size(self, value: float) -> float:
+        """What a small change of the objective, now at ``value``, is measured against."""
+        return max(abs(value), 1e-12 * self.scale)
 
 
 class _Gaussian(Score):
@@ -83,6 +87,10 @@ class _Likelihood(_Gaussian):
         # A residual variance of exactly zero, as for a constant or duplicated column, would make the value −inf.
         smallest = np.finfo(float).tiny
         self.floor = np.maximum(1e-12 * np.maximum(self.S.diagonal(), 1e-12 * scale), smallest)
+
+    def size(self, value: float) -> float:
+        """See Score: units shift a log-likelihood, so that its own value says nothing."""
+        return self.scale
 
     def _jacobian(self, W: Floats) -> tuple[float, Floats]:
         """−log|det(I − W)| and its gradient (I − W)⁻ᵀ; both large where I − W is nearly singular."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from acyclic.solvers.inner import Minimiser
-from acyclic.solvers.problem import Penalty, Problem
+from acyclic.solvers.problem import Penalty, Point, Problem
 from acyclic.solvers.solution import Monitor, State
 
 
@@ -30,27 +28,23 @@ class AugmentedLagrangian:
     def __call__(self, problem: Problem, minimise: Minimiser, monitor: Monitor, state: State) -> None:
         """Run from a state to the end of the schedule, in place."""
         stage = "augmented Lagrangian" if self.multiplier else "quadratic penalty"
-        while state.round < self.max_rounds and state.rho < self.rho_max:
-            penalty = Penalty(state.rho, state.alpha)
-            point = minimise(problem, penalty, state, monitor, stage)
-            state.inner = point.weights
-            enough = not self.multiplier or not point.h > self.ratio * state.h
-            monitor.tick(state, stage, point.objective, point.h, state.rho, ended=True)
-            if not enough:
-                state.rho *= self.growth
-            if enough or state.rho >= self.rho_max:
-                state.weights, state.h = point.weights, point.h
-                state.alpha += state.rho * point.h if self.multiplier else 0.0
-                state.rho *= 1.0 if self.multiplier else self.growth
-                state.round += 1
-            state.accept()
-            if state.h <= self.h_tol:
-                state.converged, state.reason = True, f"the constraint fell to {state.h:.1e}, below {self.h_tol:g}"
-                return
-        limit = "rounds" if state.round >= self.max_rounds else f"penalty {self.rho_max:g}"
-        state.reason = f"the last of the {limit} was reached with the constraint at {state.h:.1e}, above {self.h_tol:g}"
+        while state.round < self.max_rounds and state.rho < self.rho_max and not state.h <= self.h_tol:
+            rho = state.rho
+            point = minimise(problem, Penalty(rho, state.alpha), state, monitor, stage)
+            self._follow(state, point)
+            monitor.tick(state, stage, point.objective, point.h, rho, ended=True)
+        if state.h <= self.h_tol:
+            state.finish(True, f"the constraint fell to {state.h:.1e}, below {self.h_tol:g}")
+        else:
+            end = f"round {state.round}" if state.round >= self.max_rounds else f"penalty {state.rho:g}"
+            state.finish(False, f"{end} was the last, with the constraint at {state.h:.1e}, above {self.h_tol:g}")
 
-
-def empty_state(problem: Problem, start: np.ndarray | None = None) -> State:
-    """The state before the first round."""
-    return State(weights=problem.start(start))
+    def _follow(self, state: State, point: Point) -> None:
+        """Accept the point, or raise ρ for another attempt from the last point accepted."""
+        enough = not point.h > self.ratio * state.h
+        rho = state.rho if enough and self.multiplier else state.rho * self.growth
+        if self.multiplier and not enough and rho < self.rho_max:
+            state.accept(rho=rho)
+        else:
+            alpha = state.alpha + rho * point.h if self.multiplier else 0.0
+            state.accept(weights=point.weights, h=point.h, rho=rho, alpha=alpha, round=state.round + 1)

@@ -20,8 +20,6 @@ class CentralPath:
         while state.round < len(self.path):
             mu = self.path[state.round]
             point = minimise(problem, Penalty(0.0, 1 / mu), state, monitor, "central path")
-            state.weights, state.h = point.weights, point.h
-            state.accept()
-            state.round += 1
+            state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "central path", point.objective, point.h, 1 / mu, ended=True)
-        state.converged, state.reason = True, f"the path was followed to μ = {self.path[-1]:g}"
+        state.finish(True, f"the path was followed to μ = {self.path[-1]:g}")

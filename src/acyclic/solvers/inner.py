@@ -7,7 +7,7 @@ weighted elastic net for each column, which the kernel solves exactly; a line se
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_double, c_int, c_int64
 from typing import Any
@@ -24,8 +24,19 @@ Floats = NDArray[np.float64]
 Minimiser = Callable[[Problem, Penalty, State, Monitor, str], Point]
 
 
-def lbfgs(problem: Problem, penalty: Penalty, state: State, monitor: Monitor, stage: str) -> Point:
-    """Minimise by SciPy's L-BFGS-B with its defaults on the 2d² doubled variables (Zheng et al. 2018)."""
+def lbfgs(
+    problem: Problem,
+    penalty: Penalty,
+    state: State,
+    monitor: Monitor,
+    stage: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+) -> Point:
+    """Minimise by SciPy's L-BFGS-B on the 2d² doubled variables (Zheng et al. 2018), with its defaults or ``options``.
+
+    Its memory of past gradients cannot be saved: it always starts from the last accepted weights.
+    """
     d, l1 = problem.d, problem.l1.ravel()
     upper_bounds = np.concatenate([np.maximum(problem.upper, 0).ravel(), np.maximum(-problem.lower, 0).ravel()])
     lower_bounds = np.concatenate([np.maximum(problem.lower, 0).ravel(), np.maximum(-problem.upper, 0).ravel()])
@@ -45,18 +56,23 @@ def lbfgs(problem: Problem, penalty: Penalty, state: State, monitor: Monitor, st
         return value + float(l1 @ w[: d * d] + l1 @ w[d * d :]), np.concatenate([flat + l1, l1 - flat])
 
     def after_step(w: Floats) -> None:
-        state.steps += 1
+        state.step(weights(w))
         if monitor.callback is None:
             monitor.tick(state, stage, np.nan, np.nan, penalty.rho or penalty.alpha)
             return
-        point = problem.at(weights(w), penalty)
+        point = problem.at(state.reached, penalty)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
 
+    state.steps, state.inner_steps = state.steps - state.inner_steps, 0
     start = state.weights.ravel()
     doubled = np.clip(np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]), lower_bounds, upper_bounds)
     bounds = Bounds(lower_bounds, upper_bounds)
     optimise: Any = minimize  # its published type does not know callbacks beside jac=True
-    found = optimise(function, doubled, method="L-BFGS-B", jac=True, bounds=bounds, callback=after_step)
+    found = optimise(
+        function, doubled, method="L-BFGS-B", jac=True, bounds=bounds, callback=after_step, options=dict(options or {})
+    )
+    if found.get("status") == 1:
+        state.shortfall = f"L-BFGS-B made its {found.nit} steps without reaching a minimum"
     return problem.at(weights(found.x), penalty)
 
 
@@ -73,22 +89,24 @@ def proximal_newton(
 ) -> Point:
     """Minimise by weighted elastic nets and a line search.
 
-    Ends when a step promises less than ``tolerance`` times the objective, or when rounding leaves no descent.
+    Ends when a step promises less than ``tolerance`` of the objective's size, or when rounding leaves no descent.
     """
-    point = problem.at(state.weights if state.inner is None else state.inner, penalty)
+    point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
         target = _model_minimiser(problem, point, threads)
         step = target - point.weights
         slope = float(np.vdot(point.smooth_gradient, step))
         slope += float(np.vdot(problem.l1, np.abs(target) - np.abs(point.weights)))
-        if not slope < -tolerance * max(abs(point.objective), 1e-12 * problem.score.scale):
+        if not slope < -tolerance * problem.score.size(point.objective):
             break
         following = _line_search(problem, penalty, point, target, step, slope)
         if following is None:
             break
         point = following
-        state.inner, state.inner_steps, state.steps = point.weights, state.inner_steps + 1, state.steps + 1
+        state.step(point.weights)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
+    else:
+        state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
     return point
 
 
@@ -98,7 +116,7 @@ def _line_search(
     """The first of the points 1, ½, ¼, … along the step with sufficient decrease (Armijo), or None."""
     length = 1.0
     while length > 1e-10:
-        weights = target if length == 1 else point.weights + length * step
+        weights = target if length == 1 else np.clip(point.weights + length * step, problem.lower, problem.upper)
         candidate = problem.at(weights, penalty)
         if candidate.total <= point.total + 1e-4 * length * slope:
             return candidate

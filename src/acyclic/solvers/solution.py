@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import time
-import zipfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +56,8 @@ class Solution:
         Steps of the inner minimiser in all.
     trace : tuple of Progress
         The end of each inner minimisation.
+    stopped : bool
+        Whether time limit, callback or Ctrl-C ended it.
     """
 
     weights: Floats
@@ -68,6 +68,7 @@ class Solution:
     steps: int
     seconds: float
     trace: tuple[Progress, ...] = ()
+    stopped: bool = False
 
 
 @dataclass
@@ -75,7 +76,9 @@ class State:
     """Where an outer loop stands: all that a checkpoint has to hold.
 
     ``inner`` is the point that the running inner minimisation has reached after ``inner_steps``, with whatever else it
-    needs to go on in ``memory``; without it the minimisation starts from ``weights``.
+    needs to go on in ``memory``; without it the minimisation starts from ``weights``. ``shortfall`` says why the last
+    one ended before a minimum, if it did. Each method changes everything at once, so that Ctrl-C finds the state as it
+    was before or after.
     """
 
     weights: Floats
@@ -88,13 +91,33 @@ class State:
     inner: Floats | None = None
     inner_steps: int = 0
     memory: dict[str, Floats] = field(default_factory=dict)
+    shortfall: str = ""
     trace: list[Progress] = field(default_factory=list)
+    done: bool = False
     converged: bool = False
     reason: str = ""
 
-    def accept(self) -> None:
-        """Forget the inner minimisation, which has ended."""
-        self.inner, self.inner_steps, self.memory = None, 0, {}
+    def step(self, inner: Floats, **memory: Floats) -> None:
+        """Count a step of the inner minimisation, which led to ``inner``."""
+        vars(self).update(inner=inner, memory=memory, inner_steps=self.inner_steps + 1, steps=self.steps + 1)
+
+    def accept(self, **changes: Any) -> None:
+        """Forget the inner minimisation, which has ended, and make the changes that follow from it."""
+        vars(self).update(changes, inner=None, inner_steps=0, memory={})
+
+    def finish(self, converged: bool, reason: str) -> None:
+        """Note that the outer loop has come to its own end."""
+        vars(self).update(done=True, converged=converged, reason=reason)
+
+    @property
+    def reached(self) -> Floats:
+        """The latest weights."""
+        return self.weights if self.inner is None else self.inner
+
+    def solution(self, objective: float, h: float) -> Solution:
+        """The answer, given the objective and the constraint at the latest weights."""
+        end = self.converged, self.reason, objective, h, self.steps, self.seconds, tuple(self.trace)
+        return Solution(self.reached, *end, stopped=not self.done)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error: it carries the reason of a wanted stop to the outer loop
@@ -111,6 +134,8 @@ class Checkpoint:
 
     def __init__(self, path: str | os.PathLike[str], key: str) -> None:
         self.path, self.key = Path(path), key
+        if not self.path.absolute().parent.is_dir():
+            raise InputError(f"there is no folder for the checkpoint {self.path}; make it, or name another")
 
     def save(self, state: State) -> None:
         """Write the state beside the path, then move it there."""
@@ -121,30 +146,34 @@ class Checkpoint:
         for name in ("weights", "inner", "memory", "trace"):
             del plain[name]
         header = {"format": self.FORMAT, "key": self.key, **plain, "trace": [asdict(p) for p in state.trace]}
-        buffer = io.BytesIO()
-        np.savez(buffer, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
         scratch = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        scratch.write_bytes(buffer.getvalue())
-        os.replace(scratch, self.path)
+        try:
+            with scratch.open("wb") as file:
+                np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(scratch, self.path)
+        finally:
+            scratch.unlink(missing_ok=True)
 
     def load(self) -> State | None:
         """The state on disk, or None where there is none yet."""
         if not self.path.exists():
             return None
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                header = json.loads(str(file["header"]))
-                arrays = {name: file[name] for name in file.files if name != "header"}
+            with self.path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+                header = json.loads(str(stored["header"]))
+                arrays = {name: stored[name] for name in stored.files if name != "header"}
             if header.pop("format") != self.FORMAT:
                 raise ValueError("another format")
             key = header.pop("key")
             trace = [Progress(**row) for row in header.pop("trace")]
             memory = {name.removeprefix("memory."): a for name, a in arrays.items() if name.startswith("memory.")}
             state = State(weights=arrays["weights"], inner=arrays.get("inner"), memory=memory, trace=trace, **header)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except Exception as error:  # a broken archive can fail in any way
             raise InputError(
                 f"{self.path} is not a checkpoint of acyclic ({error}); delete it or name another"
-            ) from None
+            ) from error
         if key != self.key:
             raise InputError(f"{self.path} belongs to other data or settings; delete it or name another checkpoint")
         return state
@@ -160,28 +189,27 @@ class Monitor:
     callback : callable, optional
         Called with a Progress after every step; a true answer ends the run.
     checkpoint : Checkpoint, optional
-    every : float
-        Seconds between checkpoints.
+        Written every few seconds and at the end.
     """
+
+    every: ClassVar[float] = 3.0
+    """Seconds between checkpoints."""
 
     def __init__(
         self,
         time_limit: float | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint | None = None,
-        every: float = 3.0,
     ) -> None:
-        self.time_limit, self.callback, self.checkpoint, self.every = time_limit, callback, checkpoint, every
+        self.time_limit, self.callback, self.checkpoint = time_limit, callback, checkpoint
         self.started = self.saved = time.monotonic()
         self.before = 0.0
-        self.latest: State | None = None
 
     def begin(self, fresh: State) -> State:
         """The state to go on from: the checkpoint's, or the given one."""
-        found = self.checkpoint.load() if self.checkpoint else None
-        self.latest = found or fresh
-        self.before = self.latest.seconds
-        return self.latest
+        state = (self.checkpoint.load() if self.checkpoint else None) or fresh
+        self.before = state.seconds
+        return state
 
     def tick(
         self, state: State, stage: str, objective: float, h: float, penalty: float, *, ended: bool = False
@@ -189,10 +217,8 @@ class Monitor:
         """Note one step of a run; raises Stopped when it has to end."""
         now = time.monotonic()
         state.seconds = self.before + now - self.started
-        self.latest = state
         if ended or self.callback:
-            shown = state.weights if state.inner is None else state.inner
-            edges = int(np.count_nonzero(shown))
+            edges = int(np.count_nonzero(state.reached))
             progress = Progress(stage, state.round, state.steps, objective, h, penalty, edges, state.seconds)
             if ended:
                 state.trace.append(progress)
@@ -201,20 +227,20 @@ class Monitor:
         if self.checkpoint and now - self.saved >= self.every:
             self.checkpoint.save(state)
             self.saved = time.monotonic()
-        if self.time_limit is not None and now - self.started > self.time_limit:
+        if self.time_limit is not None and now - self.started >= self.time_limit:
             raise Stopped(f"the time limit of {self.time_limit:g} s was reached")
 
     def run(self, loop: Callable[[State], None], fresh: State) -> State:
         """Run an outer loop to its end, or to where it is stopped by limit, callback or Ctrl-C."""
         state = self.begin(fresh)
-        if not state.reason or not state.converged:
+        if not state.done:
             state.reason = ""
             try:
                 loop(state)
             except Stopped as stop:
                 state.reason = str(stop)
             except KeyboardInterrupt:
-                state.reason = "it was interrupted"
+                state.reason = state.reason if state.done else "it was interrupted"
         state.seconds = self.before + time.monotonic() - self.started
         if self.checkpoint:
             self.checkpoint.save(state)

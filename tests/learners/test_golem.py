@@ -1,0 +1,122 @@
+"""Golem: both likelihoods, its three minimisers, the published settings, every constraint."""
+
+import re
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from acyclic.data.moments import Moments
+from acyclic.data.simulate import simulate
+from acyclic.errors import InputError
+from acyclic.graphs.cycles import is_acyclic
+from acyclic.graphs.metrics import shd, shd_cpdag
+from acyclic.learners.golem import Golem
+from acyclic.objective.constraints import CONSTRAINTS, constraint
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate(6, 1000, random_state=4)
+
+
+def negative_log_likelihood(X, W, noise):
+    X = X - X.mean(axis=0)
+    squares = ((X - X @ W) ** 2).sum(axis=0)
+    fit = len(W) * np.log(squares.sum()) if noise == "equal" else np.log(squares).sum()
+    return 0.5 * fit - np.linalg.slogdet(np.eye(len(W)) - W)[1]
+
+
+@pytest.mark.parametrize("noise", ["equal", "unequal"])
+def test_the_solution_minimises_what_it_says(noise, data):
+    fit = Golem(noise=noise).fit(data.X)
+    W, l1 = fit.solution_.weights, 0.02 if noise == "equal" else 0.002
+    expected = negative_log_likelihood(data.X, W, noise) + l1 * np.abs(W).sum()
+    assert fit.solution_.objective == pytest.approx(expected, rel=1e-10)
+    assert fit.solution_.h == pytest.approx(constraint("fast-tmpi").value_and_gradient(W**2)[0], abs=1e-15)
+    assert fit.solution_.converged and fit.verdict_.converged
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_variances_are_recovered(seed):
+    data = simulate(10, 2000, random_state=seed)
+    assert shd(data.graph, Golem().fit(data.X).causal_graph_) <= 1
+
+
+def test_unequal_variances_are_recovered_up_to_equivalence():
+    distances = []
+    for seed in range(5):
+        data = simulate(8, 5000, variances=(0.5, 4.0), random_state=seed)
+        distances.append(shd_cpdag(data.graph, Golem(noise="unequal").fit(data.X).causal_graph_))
+    assert np.median(distances) <= 4
+
+
+@pytest.mark.parametrize("noise", ["equal", "unequal"])
+def test_the_minimisers_reach_the_same_objective(noise, data):
+    fast = Golem(noise=noise).fit(data.X)
+    for inner, settings in (("lbfgs", {}), ("adam", {"steps": 4000, "rate": 0.01})):
+        slow = Golem(noise=noise, inner=inner, **settings).fit(data.X)
+        total = [fit.solution_.objective + 5 * fit.solution_.h for fit in (fast, slow)]
+        assert total[0] <= total[1] + 1e-3 * abs(total[1])
+        np.testing.assert_array_equal(fast.adjacency_matrix_ != 0, slow.adjacency_matrix_ != 0)
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+def test_every_constraint_works(name, data):
+    fit = Golem(constraint=name).fit(data.X)
+    assert is_acyclic(fit.adjacency_matrix_) and fit.solution_.converged
+    assert shd(data.graph, fit.causal_graph_) <= 2
+
+
+def test_unequal_noise_starts_from_the_solution_for_equal_noise(data):
+    both = Golem(noise="unequal").fit(data.X)
+    first = Golem().fit(data.X)
+    second = Golem(noise="unequal", start=first.solution_.weights).fit(data.X)
+    assert both.solution_.weights.tobytes() == second.solution_.weights.tobytes()
+    assert both.solution_.steps == first.solution_.steps + second.solution_.steps
+    assert [p.round for p in both.solution_.trace] == [1, 2]
+
+
+def test_a_given_l1_replaces_the_published_ones(data):
+    assert "l1 = 0.02)" in Golem().fit(data.X).verdict_.method
+    assert "l1 = 0.002)" in Golem(noise="unequal").fit(data.X).verdict_.method
+    assert "l1 = 0.5)" in Golem(l1=0.5).fit(data.X).verdict_.method
+    assert Golem(l1=0.5).fit(data.X).causal_graph_.n_edges < Golem().fit(data.X).causal_graph_.n_edges
+
+
+def test_units_shared_by_all_columns_do_not_matter(data):
+    # The likelihood changes by a constant only.
+    weights = [Golem().fit(Moments.from_array(data.X * unit)).solution_.weights for unit in (1e-60, 1.0, 1e60)]
+    np.testing.assert_allclose(weights[0], weights[1], atol=1e-5)
+    np.testing.assert_allclose(weights[2], weights[1], atol=1e-5)
+
+
+def test_adam_makes_the_steps_it_was_given(data):
+    with pytest.warns(ConvergenceWarning, match="Adam made its 40 steps while the objective was still falling"):
+        fit = Golem(inner="adam", steps=40).fit(data.X)
+    assert fit.solution_.steps == 40 and not fit.verdict_.converged
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"noise": "both"}, "noise has to be equal or unequal; got 'both'"),
+        ({"inner": "newton"}, "inner has to be proximal-newton, adam or lbfgs; got 'newton'"),
+        ({"penalty": 0.0}, "penalty, steps and rate have to be positive; got 0.0, 100000 and 0.001"),
+        ({"penalty": np.nan}, "penalty, steps and rate have to be positive; got nan"),
+        ({"steps": 0}, "got 5.0, 0 and 0.001"),
+        ({"rate": -1.0}, "got 5.0, 100000 and -1.0"),
+        ({"l1": -0.1}, "l1 has to be at least 0 and finite; got -0.1"),
+    ],
+)
+def test_wrong_parameters_are_named(wrong, message, data):
+    with pytest.raises(InputError, match=re.escape(message)):
+        Golem(**wrong).fit(data.X)
+
+
+def test_constant_columns_are_isolated_and_all_constant_is_refused(data):
+    fit = Golem().fit(np.column_stack([data.X, np.full(1000, 3.0)]))
+    assert not fit.adjacency_matrix_[6].any() and not fit.adjacency_matrix_[:, 6].any()
+    assert "'x6' is constant: every row is 3" in str(fit.verdict_)
+    with pytest.raises(InputError, match="every column is constant"):
+        Golem().fit(np.ones((10, 3)))
