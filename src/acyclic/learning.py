@@ -33,8 +33,8 @@ METHODS: dict[str, type[Any]] = {
     "notears": Notears,
     "golem": Golem,
 }
-# Beyond this size a search over orders costs more than all the rest, and mends less: there are more rows by then.
-LARGEST_SEARCH = 200
+# Beyond this size a search over orders takes minutes.
+LARGEST_SEARCH = 500
 # With fewer rows than this for each column, a second start from the continuous solution is worth its time.
 FEW_ROWS_PER_COLUMN, LARGEST_CONTINUOUS = 5, 50
 # Noise variances that differ by less than this factor still tell causes from effects often enough to be a good start.
@@ -54,7 +54,7 @@ def learn(
     """Learn a directed acyclic graph from a table.
 
     With ``method="auto"`` a graph is learned under equal noise variances (order, polish, selection, and a search over
-    orders up to 200 columns). If the residual variances of that graph agree with each other, it is the answer, and the
+    orders up to 500 columns). If the residual variances of that graph agree with each other, it is the answer, and the
     verdict says that its directions rest on this. Otherwise units carry no information about directions: the answer is
     then the best graph of a search under the Gaussian BIC that sees correlations only, with its equivalence class.
 
@@ -239,7 +239,9 @@ def _searched(run: _Run, start: _Candidate) -> _Candidate:
         moments, orders, random_starts=0, patience=0, noise="equal", mask=run.mask, time_limit=run.left()
     )
     other = replace(_candidate(run, found.weights, "equal"), complete=found.status == "complete")
-    return other if other.bic < start.bic or not other.complete else start
+    # Among so many orders some look better by chance: another one has to gain as much as an edge costs.
+    gain = penalty_per_parent("ebic", moments.n, d)
+    return other if other.bic < start.bic - gain else replace(start, complete=other.complete)
 
 
 def _unequal_variance(run: _Run, start: _Candidate) -> _Candidate:

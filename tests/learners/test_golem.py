@@ -74,7 +74,7 @@ def test_unequal_noise_starts_from_the_solution_for_equal_noise(data):
     second = Golem(noise="unequal", start=first.solution_.weights).fit(data.X)
     assert both.solution_.weights.tobytes() == second.solution_.weights.tobytes()
     assert both.solution_.steps == first.solution_.steps + second.solution_.steps
-    assert [p.round for p in both.solution_.trace] == [1, 2]
+    assert [(p.round, p.penalty) for p in both.solution_.trace] == [(1, 50.0), (2, 5.0), (3, 50.0), (4, 5.0)]
 
 
 def test_a_given_l1_replaces_the_published_ones(data):

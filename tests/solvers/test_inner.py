@@ -164,7 +164,7 @@ def test_the_minimisers_agree_on_convex_problems(d, condition, box, penalty):
     assert fast.total == pytest.approx(slow.total, rel=1e-6)
     assert fast.total <= slow.total + 1e-12 * abs(slow.total)
     for point in (fast, slow):
-        assert (problem.lower <= point.weights).all() and (point.weights <= problem.upper).all()
+        assert (problem.least <= point.weights).all() and (point.weights <= problem.most).all()
     if condition < 1e8:
         np.testing.assert_allclose(fast.weights, slow.weights, rtol=0, atol=1e-6)
 

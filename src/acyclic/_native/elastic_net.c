@@ -196,29 +196,34 @@ static int minimise(Problem *p, double tolerance, int max_rounds)
     return rounds;
 }
 
-/* Columns first..last-1 of the problems. All matrices d*d with row j = problem j, but Q, which is symmetric.
+/* Columns first..last-1 of the problems. All matrices d*d with row j = problem j, but Q, which is symmetric, and L1,
+   lower and upper where they are shared: one row for all problems. Without loops, entry j of problem j stays 0.
    B holds the starting points and then the solutions. Returns the sum of rounds, or -1 where memory is short. */
 int64_t elastic_net(int d, int first, int last, const double *Q, const double *c, const double *G, const double *L1,
                     const double *ridge, const double *lower, const double *upper, double *B, double tolerance,
-                    int max_rounds)
+                    int max_rounds, int shared, int loops)
 {
-    double *work = malloc(sizeof(double) * ((size_t)d * d + 2 * (size_t)d) + sizeof(int) * 2 * (size_t)d);
+    int64_t stride = shared ? 0 : d;
+    double *work = malloc(sizeof(double) * ((size_t)d * d + 4 * (size_t)d) + sizeof(int) * 2 * (size_t)d);
     if (!work)
         return -1;
     Problem p = {.d = d, .Q = Q};
     p.gram = work;
     p.step = work + (size_t)d * d;
     p.q = p.step + d;
-    p.active = (int *)(p.q + d);
+    double *low = p.q + d, *high = low + d;
+    p.active = (int *)(high + d);
     p.free = p.active + d;
     int64_t total = 0;
     for (int j = first; j < last; j++) {
         int64_t at = (int64_t)j * d;
         p.c = c[j];
-        p.l1 = L1 + at;
+        p.l1 = L1 + j * stride;
         p.ridge = ridge + at;
-        p.lower = lower + at;
-        p.upper = upper + at;
+        p.lower = memcpy(low, lower + j * stride, sizeof(double) * d);
+        p.upper = memcpy(high, upper + j * stride, sizeof(double) * d);
+        if (!loops)
+            low[j] = high[j] = 0;
         p.b = B + at;
         memcpy(p.q, G + at, sizeof(double) * d);
         for (int i = 0; i < d; i++)

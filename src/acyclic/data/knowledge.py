@@ -200,14 +200,17 @@ class Mask:
     def __post_init__(self) -> None:
         for name in ("allowed", "required", "lower", "upper", "tier"):
             if getattr(self, name) is not None:
-                array = np.array(getattr(self, name))
+                given = np.asarray(getattr(self, name))
+                # One number for all edges stays one number: at large d it is memory for nothing.
+                array = given if given.strides == (0, 0) else np.array(given)
                 array.flags.writeable = False
                 object.__setattr__(self, name, array)
 
     @classmethod
     def unrestricted(cls, d: int, names: Sequence[str] | None = None) -> Mask:
         """Allow every edge between d columns."""
-        return Knowledge().compile(check_names(names, d))
+        limits = (np.broadcast_to(limit, (d, d)) for limit in (-np.inf, np.inf))
+        return cls(check_names(names, d), ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool), *limits)
 
     @property
     def is_free(self) -> bool:

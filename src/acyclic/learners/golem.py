@@ -116,7 +116,8 @@ class Golem(ContinuousLearner):
             problems.append(Problem(GaussianUnequalVariance(moments), h, self._l1("unequal"), mask))
         if self.start is not None:
             problems = problems[-1:]
-        loop, minimise = SoftPenalty(self.penalty), self._minimiser()
+        detour = 10.0 if self.inner == "proximal-newton" else None
+        loop, minimise = SoftPenalty(self.penalty, detour), self._minimiser()
         state = monitor.run(lambda s: loop(problems, minimise, monitor, s), State(problems[0].start(self.start)))
         point = problems[-1].at(state.reached, Penalty(alpha=self.penalty))
         return state.solution(point.objective, point.h)

@@ -51,8 +51,9 @@ class _Gaussian(Score):
 
     def _residual_variances(self, W: Floats) -> tuple[Floats, Floats]:
         """diag R, shape (d,), and S(I − W)."""
-        SR = self.S - self.S @ W
-        return np.maximum(np.einsum("ij,ij->j", -W, SR) + SR.diagonal(), 0.0), SR
+        SR = self.S @ W
+        np.subtract(self.S, SR, out=SR)
+        return np.maximum(SR.diagonal() - np.einsum("ij,ij->j", W, SR), 0.0), SR
 
 
 class LeastSquares(_Gaussian):
@@ -69,7 +70,7 @@ class LeastSquares(_Gaussian):
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
         """See Score."""
         variances, SR = self._residual_variances(W)
-        return 0.5 * float(variances.sum()), -SR
+        return 0.5 * float(variances.sum()), np.negative(SR, out=SR)
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
         """See Score."""

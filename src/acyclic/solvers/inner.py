@@ -37,9 +37,9 @@ def lbfgs(
 
     Its memory of past gradients cannot be saved: it always starts from the last accepted weights.
     """
-    d, l1 = problem.d, problem.l1.ravel()
-    upper_bounds = np.concatenate([np.maximum(problem.upper, 0).ravel(), np.maximum(-problem.lower, 0).ravel()])
-    lower_bounds = np.concatenate([np.maximum(problem.lower, 0).ravel(), np.maximum(-problem.upper, 0).ravel()])
+    d, l1, (lower, upper) = problem.d, problem.l1_weights.ravel(), problem.box()
+    upper_bounds = np.concatenate([np.maximum(upper, 0).ravel(), np.maximum(-lower, 0).ravel()])
+    lower_bounds = np.concatenate([np.maximum(lower, 0).ravel(), np.maximum(-upper, 0).ravel()])
 
     def weights(w: Floats) -> Floats:
         W: Floats = (w[: d * d] - w[d * d :]).reshape(d, d)
@@ -93,32 +93,37 @@ def proximal_newton(
     """
     point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
+        weights, total, size = point.weights, point.total, problem.score.size(point.objective)
         target = _model_minimiser(problem, point, threads)
-        step = target - point.weights
-        slope = float(np.vdot(point.smooth_gradient, step))
-        slope += float(np.vdot(problem.l1, np.abs(target) - np.abs(point.weights)))
-        if not slope < -tolerance * problem.score.size(point.objective):
-            break
-        following = _line_search(problem, penalty, point, target, step, slope)
+        slope = _promised(problem, point, target)
+        del point  # its gradients are not needed any more, and at large d their memory is
+        following = None
+        if slope < -tolerance * size:
+            following = _line_search(problem, penalty, weights, total, target, slope)
         if following is None:
-            break
+            return problem.at(weights, penalty)
         point = following
         state.step(point.weights)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
-    else:
-        state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
+    state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
     return point
 
 
+def _promised(problem: Problem, point: Point, target: Floats) -> float:
+    """Change of the objective that a step to the target promises: slope of the smooth part, change of the L1 term."""
+    step = target - point.weights
+    slope = float(np.vdot(point.gradient, step)) + 2 * float(np.einsum("ij,ij,ij->", point.ridge, point.weights, step))
+    return slope + problem.l1_norm(target) - point.l1
+
+
 def _line_search(
-    problem: Problem, penalty: Penalty, point: Point, target: Floats, step: Floats, slope: float
+    problem: Problem, penalty: Penalty, weights: Floats, total: float, target: Floats, slope: float
 ) -> Point | None:
-    """The first of the points 1, ½, ¼, … along the step with sufficient decrease (Armijo), or None."""
+    """The first of the points 1, ½, ¼, … of the way to the target with sufficient decrease (Armijo), or None."""
     length = 1.0
     while length > 1e-10:
-        weights = target if length == 1 else np.clip(point.weights + length * step, problem.lower, problem.upper)
-        candidate = problem.at(weights, penalty)
-        if candidate.total <= point.total + 1e-4 * length * slope:
+        candidate = problem.at(target if length == 1 else problem.between(weights, target, length), penalty)
+        if candidate.total <= total + 1e-4 * length * slope:
             return candidate
         length /= 2
     return None
@@ -127,19 +132,13 @@ def _line_search(
 def _model_minimiser(problem: Problem, point: Point, threads: int) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
     Q, c = problem.score.curvature(point.weights)
-    linear = point.gradient - (Q @ point.weights) * c
+    linear = Q @ point.weights
+    linear *= -c
+    linear += point.gradient
     scale = float(np.mean(Q.diagonal() * c))
+    box = problem.l1_weights, problem.least, problem.most
     return elastic_nets(
-        Q,
-        c,
-        linear,
-        problem.l1,
-        point.ridge,
-        problem.lower,
-        problem.upper,
-        point.weights,
-        1e-7 * np.sqrt(scale),
-        threads,
+        Q, c, linear, box[0], point.ridge, *box[1:], point.weights, 1e-7 * np.sqrt(scale), threads, loops=False
     )
 
 
@@ -155,15 +154,27 @@ def elastic_nets(
     tolerance: float,
     threads: int = 1,
     max_rounds: int = 1000,
+    *,
+    loops: bool = True,
 ) -> Floats:
     """For every column j: argmin_b ½c_j bᵀQb + linear_jᵀb + Σ l1_ij|b_i| + Σ ridge_ij b_i² over lower ≤ b ≤ upper.
 
-    All matrices are (d, d) and belong to the columns of the result. ``tolerance`` bounds the last change of an entry,
-    in units of the square root of the objective. Columns are shared out over threads; the result does not depend on
-    them.
+    All matrices are (d, d) and belong to the columns of the result; l1, lower and upper may be broadcast from one
+    number, and then take no memory. ``tolerance`` bounds the last change of an entry, in units of the square root of
+    the objective. Without ``loops`` the diagonal of the result is 0. Columns are shared out over threads; the result
+    does not depend on them.
     """
     d = len(Q)
-    by_column = [np.ascontiguousarray(A.T, dtype=float) for A in (linear, l1, ridge, lower, upper)]
+    limits = [np.asarray(A, dtype=float) for A in (l1, lower, upper)]
+    shared = all(A.strides == (0, 0) for A in limits)
+    l1, lower, upper = (np.full(d, A[0, 0]) if shared else np.ascontiguousarray(A.T) for A in limits)
+    by_column = [
+        np.ascontiguousarray(linear.T, dtype=float),
+        l1,
+        np.ascontiguousarray(ridge.T, dtype=float),
+        lower,
+        upper,
+    ]
     Q, c = np.ascontiguousarray(Q), np.ascontiguousarray(c, dtype=float)
     B = np.array(start.T, dtype=float, order="C", copy=True)
     kernel = library().elastic_net
@@ -171,7 +182,8 @@ def elastic_nets(
 
     def run(first: int, last: int) -> None:
         pointers = [pointer(A) for A in (Q, c, *by_column, B)]
-        if kernel(c_int(d), c_int(first), c_int(last), *pointers, c_double(tolerance), c_int(max_rounds)) < 0:
+        numbers = c_double(tolerance), c_int(max_rounds), c_int(shared), c_int(loops)
+        if kernel(c_int(d), c_int(first), c_int(last), *pointers, *numbers) < 0:
             raise MemoryError(f"no memory for a ({d}, {d}) work array")
 
     if threads <= 1 or d < 64:

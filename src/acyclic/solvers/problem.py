@@ -63,30 +63,59 @@ class Point:
 class Problem:
     """Score, constraint, L1 weights and box.
 
-    Edges that prior knowledge requires carry no L1 term; edges that it forbids have the box [0, 0].
+    Edges that prior knowledge requires carry no L1 term; edges that it forbids have the box [0, 0]. Without knowledge
+    the L1 weights and the limits ``least`` and ``most`` of the weights are broadcast numbers and take no memory; the
+    diagonal is zero in any case.
     """
 
     def __init__(self, score: Score, constraint: Constraint, l1: float, mask: Mask | None = None) -> None:
         d = score.n_nodes
         if not 0 <= l1 < np.inf:
             raise InputError(f"l1 has to be at least 0 and finite; got {l1}")
-        mask = Mask.unrestricted(d) if mask is None else mask
         self.score, self.constraint, self.d = score, constraint, d
-        self.l1 = np.where(mask.required, 0.0, float(l1))
-        self.lower, self.upper = mask.box
+        if mask is None or mask.is_free:
+            self.l1_weights, self.least, self.most = (np.broadcast_to(x, (d, d)) for x in (float(l1), -np.inf, np.inf))
+        else:
+            self.l1_weights = np.where(mask.required, 0.0, float(l1))
+            self.least, self.most = mask.box
+
+    def box(self) -> tuple[Floats, Floats]:
+        """Lower and upper limits of all weights, (d, d) each, zero on the diagonal."""
+        lower, upper = np.array(self.least), np.array(self.most)
+        np.fill_diagonal(lower, 0)
+        np.fill_diagonal(upper, 0)
+        return lower, upper
+
+    def inside(self, weights: Floats) -> Floats:
+        """The nearest point of the box."""
+        moved: Floats = np.clip(weights, self.least, self.most)
+        np.fill_diagonal(moved, 0)
+        return moved
+
+    def between(self, weights: Floats, target: Floats, length: float) -> Floats:
+        """A point on the way from one point of the box to another."""
+        step = target - weights
+        step *= length
+        step += weights
+        # Rounding may carry a weight past its limit by one unit in the last place.
+        moved: Floats = np.clip(step, self.least, self.most, out=step)
+        return moved
+
+    def l1_norm(self, weights: Floats) -> float:
+        """Σ L1∘|W|."""
+        return float(np.einsum("ij,ij->", self.l1_weights, np.abs(weights)))
 
     def start(self, weights: Floats | None = None) -> Floats:
         """A point of the box: the given one, or zero, moved into it."""
         given = np.zeros((self.d, self.d)) if weights is None else np.asarray(weights, dtype=float)
         if given.shape != (self.d, self.d) or not np.isfinite(given).all():
             raise InputError(f"the start has to be a finite ({self.d}, {self.d}) matrix; got shape {given.shape}")
-        inside: Floats = np.clip(given, self.lower, self.upper)
-        return inside
+        return self.inside(given)
 
     def at(self, weights: Floats, penalty: Penalty) -> Point:
         """Evaluate; the total is infinite where the constraint's defining series diverges."""
         value, gradient = self.score.value_and_gradient(weights)
-        l1 = float(np.vdot(self.l1, np.abs(weights)))
+        l1 = self.l1_norm(weights)
         if not penalty.active:
             return Point(weights, value, gradient, l1, np.nan, np.zeros_like(weights), value + l1)
         h, G, _, in_domain = self.constraint.evaluate_block(weights * weights, self.d)
