@@ -160,6 +160,8 @@ class ContinuousLearner(DagLearner):
     def _judge(self, table: Table, solution: Solution) -> tuple[Dag, Verdict]:
         names = table.moments.names
         prune, rule = PRUNING[self.pruning]
+        h = constraint("fast-geometric").value_and_gradient(solution.weights**2)[0]
+        notes = tuple(note.message.rstrip(".") for note in column_notes(table.moments))
         weights, outside = _obeying(solution.weights, table.mask)
         cut = np.where((np.abs(weights) < self.threshold) & ~table.mask.required, 0.0, weights)
         # Required edges are acyclic among themselves: with the largest weights of all they are never the weakest.
@@ -168,7 +170,6 @@ class ContinuousLearner(DagLearner):
         removed = [(i, j, float(weights[i, j])) for i, j, _ in shielded.removed]
         graph = Dag(final, names)
         method, assumption = self._describe()
-        h = constraint("fast-geometric").value_and_gradient(solution.weights**2)[0]
         verdict = Verdict(
             method=method,
             converged=solution.converged,
@@ -182,7 +183,7 @@ class ContinuousLearner(DagLearner):
             removed=tuple(_named(removed, names)),
             rule=rule,
             empty="" if graph.n_edges else self._why_empty(table, solution, weights),
-            notes=tuple(note.message.rstrip(".") for note in column_notes(table.moments)),
+            notes=notes,
             warnings=tuple(outside),
         )
         return graph, verdict

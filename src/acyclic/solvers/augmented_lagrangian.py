@@ -33,6 +33,7 @@ class AugmentedLagrangian:
             point = minimise(problem, Penalty(rho, state.alpha), state, monitor, stage)
             self._follow(state, point)
             monitor.tick(state, stage, point.objective, point.h, rho, ended=True)
+            del point  # three matrices that the next minimisation has no use for
         if state.h <= self.h_tol:
             state.finish(True, f"the constraint fell to {state.h:.1e}, below {self.h_tol:g}")
         else:

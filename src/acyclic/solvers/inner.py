@@ -96,13 +96,14 @@ def proximal_newton(
         weights, total, size = point.weights, point.total, problem.score.size(point.objective)
         target = _model_minimiser(problem, point, threads)
         slope = _promised(problem, point, target)
-        del point  # its gradients are not needed any more, and at large d their memory is
-        following = None
-        if slope < -tolerance * size:
-            following = _line_search(problem, penalty, weights, total, target, slope)
+        if not slope < -tolerance * size:
+            return point
+        del point  # at large d the memory of its gradients counts
+        following = _line_search(problem, penalty, weights, total, target, slope)
         if following is None:
             return problem.at(weights, penalty)
         point = following
+        del following, weights, target
         state.step(point.weights)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
     state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
@@ -125,6 +126,7 @@ def _line_search(
         candidate = problem.at(target if length == 1 else problem.between(weights, target, length), penalty)
         if candidate.total <= total + 1e-4 * length * slope:
             return candidate
+        del candidate
         length /= 2
     return None
 
@@ -132,14 +134,28 @@ def _line_search(
 def _model_minimiser(problem: Problem, point: Point, threads: int) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
     Q, c = problem.score.curvature(point.weights)
-    linear = Q @ point.weights
-    linear *= -c
-    linear += point.gradient
-    scale = float(np.mean(Q.diagonal() * c))
-    box = problem.l1_weights, problem.least, problem.most
+    accuracy = 1e-7 * np.sqrt(float(np.mean(Q.diagonal() * c)))
     return elastic_nets(
-        Q, c, linear, box[0], point.ridge, *box[1:], point.weights, 1e-7 * np.sqrt(scale), threads, loops=False
+        Q,
+        c,
+        _linear_term(Q, c, point),
+        problem.l1_weights,
+        point.ridge,
+        problem.least,
+        problem.most,
+        point.weights,
+        accuracy,
+        threads,
+        loops=False,
     )
+
+
+def _linear_term(Q: Floats, c: Floats, point: Point) -> Floats:
+    """Gradient of the score less that of the model's quadratic form, stored by columns, as the kernel wants it."""
+    by_column: Floats = point.weights.T @ Q
+    by_column *= -c[:, None]
+    by_column += point.gradient.T
+    return by_column.T
 
 
 def elastic_nets(
@@ -175,6 +191,7 @@ def elastic_nets(
         lower,
         upper,
     ]
+    del linear, ridge, limits
     Q, c = np.ascontiguousarray(Q), np.ascontiguousarray(c, dtype=float)
     B = np.array(start.T, dtype=float, order="C", copy=True)
     kernel = library().elastic_net
@@ -192,6 +209,7 @@ def elastic_nets(
         edges = np.linspace(0, d, 4 * threads + 1).astype(int)
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(run, edges[:-1], edges[1:]))
+    by_column.clear()
     return np.ascontiguousarray(B.T)
 
 
