@@ -4,7 +4,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+from acyclic._version import __version__
 
 if TYPE_CHECKING:
     from acyclic.data.datasets import load_network, load_sachs
