@@ -86,7 +86,9 @@ def measure(d: int) -> None:
     radii = [np.abs(np.linalg.eigvals(B)).max() for B in (matrices[0], matrices[-1])]
     print(f"\nd = {d}: {len(matrices)} matrices, spectral radius {radii[0]:.2g} to {radii[1]:.2g}, ", end="")
     print(f"one product {product * 1e6:.1f} µs")
-    print(f"  {'constraint':<18}{'µs':>12}{'products':>10}{'orders':>12}   on components: all, half of the nodes acyclic")
+    print(
+        f"  {'constraint':<18}{'µs':>12}{'products':>10}{'orders':>12}   on components: all, half of the nodes acyclic"
+    )
     for name in CONSTRAINTS:
         if d >= 1000 and name in ("geometric", "polynomial"):
             continue

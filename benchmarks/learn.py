@@ -102,7 +102,9 @@ def measure(row: Row, seeds: range) -> tuple[list[float], list[float], set[str]]
         if row.units:
             said.add("same class as standardised" if same_class(X, result) else "ANOTHER class than standardised")
         if row.cpdag:
-            said.add("equal variances rejected" if "rejected" in str(result.verdict) else "equal variances NOT rejected")
+            said.add(
+                "equal variances rejected" if "rejected" in str(result.verdict) else "equal variances NOT rejected"
+            )
     return distances, seconds, said
 
 
@@ -137,13 +139,14 @@ def beside_dagma(python: str, seed: int) -> None:
     start = time.perf_counter()
     path = continuous(X, 0.3)
     alone = time.perf_counter() - start
+    others = [acyclic.Dag(found.graph.weights, truth.names) for found in (result, path)]
+    shds = [acyclic.compare(truth, graph).shd for graph in others]
     weights = np.array(theirs["weights"])
     dagma_shd = acyclic.compare(truth.weights, weights, edge_direction="from row to column").shd
     print(
         f"ER2 d = 100, seed {seed}: DAGMA {theirs['seconds']:.1f} s, SHD {dagma_shd}; learn() {ours:.3f} s, "
-        f"{theirs['seconds'] / ours:.0f}× faster, SHD {acyclic.compare(truth, acyclic.Dag(result.graph.weights, truth.names)).shd}; "
-        f"continuous from zero {alone:.2f} s, {theirs['seconds'] / alone:.0f}× faster, "
-        f"SHD {acyclic.compare(truth, acyclic.Dag(path.graph.weights, truth.names)).shd}",
+        f"{theirs['seconds'] / ours:.0f}× faster, SHD {shds[0]}; continuous from zero {alone:.2f} s, "
+        f"{theirs['seconds'] / alone:.0f}× faster, SHD {shds[1]}",
         flush=True,
     )
 

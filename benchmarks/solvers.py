@@ -1,7 +1,7 @@
 """The linear learners against the published loops written plainly, in one run and on one thread.
 
-Yardstick for NOTEARS: rows (not the covariance), least squares, fast TMPI with fresh arrays, SciPy's L-BFGS-B on doubled
-variables, the published schedule. Yardstick for GOLEM: 100 000 Adam steps on the same objective.
+Yardstick for NOTEARS: rows (not the covariance), least squares, fast TMPI with fresh arrays, SciPy's L-BFGS-B on
+doubled variables, the published schedule. Yardstick for GOLEM: 100 000 Adam steps on the same objective.
 
     python benchmarks/solvers.py [--sizes 30 50] [--golem 100] [--seed 0]
 
@@ -76,7 +76,9 @@ def timed(function, *args):
 
 
 def shd(truth, weights):
-    return acyclic.compare(truth.weights, np.where(np.abs(weights) < 0.3, 0, weights), edge_direction="from row to column").shd
+    return acyclic.compare(
+        truth.weights, np.where(np.abs(weights) < 0.3, 0, weights), edge_direction="from row to column"
+    ).shd
 
 
 def peak_in_matrices(X):
@@ -96,8 +98,8 @@ def notears(d, seed):
     yardstick, slow = timed(plain_notears, data.X)
     print(
         f"NOTEARS + fast TMPI d = {d}: {fast:.2f} s against {slow:.1f} s, {slow / fast:.0f}×; objective "
-        f"{objective(data.X, ours):.4f} against {objective(data.X, yardstick):.4f}; SHD {shd(data.graph, ours)} against "
-        f"{shd(data.graph, yardstick)}; peak {peak_in_matrices(data.X):.1f} d² doubles",
+        f"{objective(data.X, ours):.4f} against {objective(data.X, yardstick):.4f}; SHD "
+        f"{shd(data.graph, ours)} against {shd(data.graph, yardstick)}; peak {peak_in_matrices(data.X):.1f} d² doubles",
         flush=True,
     )
 
@@ -122,7 +124,8 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with threadpool_limits(1):
-        print(f"acyclic {acyclic.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}, one thread, ER2, n = 1000")
+        versions = f"acyclic {acyclic.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}"
+        print(f"{versions}, one thread, ER2, n = 1000")
         for size in chosen.sizes:
             notears(size, chosen.seed)
         for size in chosen.golem:

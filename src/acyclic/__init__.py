@@ -4,21 +4,22 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from acyclic._version import __version__
+from acyclic._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from acyclic.data.datasets import load_network, load_sachs
     from acyclic.data.knowledge import Knowledge
     from acyclic.data.moments import Moments
     from acyclic.data.simulate import simulate
+    from acyclic.data.tables import Table, read_table
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
     from acyclic.graphs.metrics import compare
-    from acyclic.learning import learn
     from acyclic.learners.equal_variance import EqualVariance, OrderSearch
     from acyclic.learners.golem import Golem
     from acyclic.learners.notears import Notears
     from acyclic.learners.verdict import Verdict
+    from acyclic.learning import learn
     from acyclic.objective.constraints import constraint
     from acyclic.result import Result, load
 
@@ -33,6 +34,7 @@ _HOMES = {
     "Notears": "acyclic.learners.notears",
     "OrderSearch": "acyclic.learners.equal_variance",
     "Result": "acyclic.result",
+    "Table": "acyclic.data.tables",
     "Verdict": "acyclic.learners.verdict",
     "compare": "acyclic.graphs.metrics",
     "constraint": "acyclic.objective.constraints",
@@ -40,6 +42,7 @@ _HOMES = {
     "load": "acyclic.result",
     "load_network": "acyclic.data.datasets",
     "load_sachs": "acyclic.data.datasets",
+    "read_table": "acyclic.data.tables",
     "simulate": "acyclic.data.simulate",
 }
 
@@ -53,6 +56,7 @@ __all__ = [
     "Notears",
     "OrderSearch",
     "Result",
+    "Table",
     "Verdict",
     "compare",
     "constraint",
@@ -60,6 +64,7 @@ __all__ = [
     "load",
     "load_network",
     "load_sachs",
+    "read_table",
     "simulate",
 ]
 

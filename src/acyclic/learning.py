@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments, as_moments, column_notes
+from acyclic.data.tables import Table as ReadTable
+from acyclic.data.tables import read_table
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import compelled
@@ -60,7 +62,7 @@ def learn(
 
     Parameters
     ----------
-    table : array-like, frame or Moments
+    table : array-like, frame, path of a CSV or Parquet file, what `read_table` returns, or Moments
     knowledge : Knowledge or path of a TOML file, optional
         Prior knowledge; the result always obeys it.
     method : str
@@ -101,6 +103,7 @@ def learn(
         **options,
     }
     _check(method, threshold, time_limit)
+    table, notes = _opened(table)
     if method != "auto":
         graph, verdict, moments = _single(
             table, knowledge, method, threshold, time_limit, random_state, callback, options
@@ -112,6 +115,7 @@ def learn(
         mask = compiled_knowledge(knowledge, moments)
         run = _Run(moments, mask, started, time_limit, random_state, callback)
         graph, verdict = _automatic(run, 0.0 if threshold is None else threshold)
+    verdict = replace(verdict, notes=tuple(dict.fromkeys((*notes, *verdict.notes))))
     provenance = {
         "settings": settings,
         "versions": versions(),
@@ -120,6 +124,15 @@ def learn(
         "seconds": time.monotonic() - started,
     }
     return Result(graph, verdict, graph.cpdag(), _support(graph, verdict), provenance)
+
+
+def _opened(table: Any) -> tuple[Any, tuple[str, ...]]:
+    """A table that learners take, and what was noted while it was read."""
+    if isinstance(table, str | os.PathLike):
+        table = read_table(table)
+    if not isinstance(table, ReadTable):
+        return table, ()
+    return table.moments, tuple(note.message.rstrip(".") for note in table.notes)
 
 
 def _check(method: str, threshold: float | None, time_limit: float | None) -> None:
