@@ -22,9 +22,17 @@ if TYPE_CHECKING:
     from acyclic.learning import learn
     from acyclic.objective.constraints import constraint
     from acyclic.result import Result, load
+    from acyclic.trust.audit import Audit, audit
+    from acyclic.trust.bootstrap import Bootstrap, bootstrap
+    from acyclic.trust.choice import Choice, choose_l1
+    from acyclic.trust.effects import TotalEffects, total_effects
+    from acyclic.trust.stability import Stability, stability_selection
 
 # Public names are imported at first use, so that `import acyclic` costs milliseconds.
 _HOMES = {
+    "Audit": "acyclic.trust.audit",
+    "Bootstrap": "acyclic.trust.bootstrap",
+    "Choice": "acyclic.trust.choice",
     "Cpdag": "acyclic.graphs.equivalence",
     "Dag": "acyclic.graphs.dag",
     "EqualVariance": "acyclic.learners.equal_variance",
@@ -34,8 +42,13 @@ _HOMES = {
     "Notears": "acyclic.learners.notears",
     "OrderSearch": "acyclic.learners.equal_variance",
     "Result": "acyclic.result",
+    "Stability": "acyclic.trust.stability",
     "Table": "acyclic.data.tables",
+    "TotalEffects": "acyclic.trust.effects",
     "Verdict": "acyclic.learners.verdict",
+    "audit": "acyclic.trust.audit",
+    "bootstrap": "acyclic.trust.bootstrap",
+    "choose_l1": "acyclic.trust.choice",
     "compare": "acyclic.graphs.metrics",
     "constraint": "acyclic.objective.constraints",
     "learn": "acyclic.learning",
@@ -44,9 +57,14 @@ _HOMES = {
     "load_sachs": "acyclic.data.datasets",
     "read_table": "acyclic.data.tables",
     "simulate": "acyclic.data.simulate",
+    "stability_selection": "acyclic.trust.stability",
+    "total_effects": "acyclic.trust.effects",
 }
 
 __all__ = [
+    "Audit",
+    "Bootstrap",
+    "Choice",
     "Cpdag",
     "Dag",
     "EqualVariance",
@@ -56,8 +74,13 @@ __all__ = [
     "Notears",
     "OrderSearch",
     "Result",
+    "Stability",
     "Table",
+    "TotalEffects",
     "Verdict",
+    "audit",
+    "bootstrap",
+    "choose_l1",
     "compare",
     "constraint",
     "learn",
@@ -66,6 +89,8 @@ __all__ = [
     "load_sachs",
     "read_table",
     "simulate",
+    "stability_selection",
+    "total_effects",
 ]
 
 

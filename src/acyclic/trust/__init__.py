@@ -1,0 +1,1 @@
+"""How far to believe a graph: confidence of edges, what is owed to units, choice of penalties, effects."""

@@ -1,0 +1,178 @@
+"""Total effects of a linear model on a given graph, with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.random import SeedSequence, default_rng
+
+from acyclic.data.moments import Moments
+from acyclic.errors import InputError
+from acyclic.graphs.cycles import Bools, Floats
+from acyclic.graphs.dag import Dag, check_names
+from acyclic.result import Result
+from acyclic.solvers.regression import least_squares
+from acyclic.trust.resampling import Source, draw_seeds
+
+__all__ = ["TotalEffects", "total_effects"]
+
+FORMAT = "acyclic total effects 1"
+GIVEN = "the intervals take the graph as given: that it may be wrong is not in them"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalEffects:
+    """Total effects i ⇝ j along all directed paths, with intervals; ``str()`` lists them.
+
+    Attributes
+    ----------
+    names : tuple of str
+    effect, lower, upper : ndarray (d, d)
+        Change of j per unit of i when i is set; 0 where no directed path leads from i to j.
+    level : float
+        Share of the draws between `lower` and `upper`.
+    draws : int
+    notes : tuple of str
+    """
+
+    names: tuple[str, ...]
+    effect: Floats
+    lower: Floats
+    upper: Floats
+    level: float
+    draws: int
+    notes: tuple[str, ...] = ()
+
+    def of(self, cause: str, outcome: str) -> tuple[float, float, float]:
+        """Effect, lower and upper end of its interval, of one column on another."""
+        for name in (cause, outcome):
+            if name not in self.names:
+                raise InputError(f"no column is called {name!r}; the columns are {', '.join(self.names)}")
+        place = self.names.index(cause), self.names.index(outcome)
+        return float(self.effect[place]), float(self.lower[place]), float(self.upper[place])
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per pair joined by a directed path, the largest effect first."""
+        pairs = np.argwhere((self.effect != 0) | (self.lower != 0) | (self.upper != 0)).tolist()
+        return [
+            {
+                "cause": self.names[i],
+                "outcome": self.names[j],
+                "effect": float(self.effect[i, j]),
+                "lower": float(self.lower[i, j]),
+                "upper": float(self.upper[i, j]),
+            }
+            for i, j in sorted(pairs, key=lambda pair: (-abs(self.effect[*pair]), pair))
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "format": FORMAT,
+            "names": list(self.names),
+            "level": self.level,
+            "draws": self.draws,
+            "effects": self.table(),
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> TotalEffects:
+        """The inverse of `to_dict`."""
+        try:
+            if plain["format"] != FORMAT:
+                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
+            names = check_names(plain["names"])
+            at = {name: position for position, name in enumerate(names)}
+            numbers = np.zeros((3, len(names), len(names)))
+            for row in plain["effects"]:
+                numbers[:, at[row["cause"]], at[row["outcome"]]] = row["effect"], row["lower"], row["upper"]
+            return cls(
+                names,
+                numbers[0],
+                numbers[1],
+                numbers[2],
+                float(plain["level"]),
+                int(plain["draws"]),
+                tuple(plain["notes"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"these are no total effects of acyclic: {error}") from error
+
+    def __str__(self) -> str:
+        rows = self.table()
+        lines = [f"{len(rows)} total effects, intervals of {self.level:.0%} from {self.draws} draws."]
+        lines += [
+            f"  {row['cause']} ⇝ {row['outcome']}  {row['effect']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
+            for row in rows
+        ]
+        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+
+    def __repr__(self) -> str:
+        return f"TotalEffects({len(self.table())} effects, {self.draws} draws)"
+
+
+def total_effects(
+    graph: Dag | Result,
+    table: Any,
+    draws: int = 200,
+    *,
+    level: float = 0.9,
+    random_state: int | SeedSequence = 0,
+) -> TotalEffects:
+    """Total effects of a linear model on a graph, refitted by least squares on each node's parents in every draw.
+
+    With W the refitted weights, the effects are (I − W)⁻¹ − I. Intervals are percentiles over tables drawn with
+    replacement, or over parametric draws where only `Moments` are given.
+
+    Parameters
+    ----------
+    graph : Dag or Result
+        Its weights are not used.
+    table : array-like, frame, Moments, path, or what `read_table` returns
+        Holds the columns of the graph, by name or, for an array, in its order; other columns are left aside.
+    draws : int
+    level : float
+        Share of the draws inside of each interval.
+    random_state : int or SeedSequence
+
+    Examples
+    --------
+    >>> from acyclic.data.simulate import simulate
+    >>> data = simulate(n_nodes=6, n=1000, random_state=1)
+    >>> effects = total_effects(data.graph, data.X)
+    >>> bool(np.all(np.abs(effects.effect - data.graph.total_effects()) < 0.3))
+    True
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level = {level!r}; give a share of the draws, between 0 and 1")
+    dag = graph.graph if isinstance(graph, Result) else graph
+    if not isinstance(dag, Dag):
+        raise InputError(f"graph is {type(graph).__name__}; give a Dag or a Result")
+    source = _matched(dag, table)
+    edges = dag.adjacency
+    seeds = draw_seeds(random_state, draws)
+    drawn = np.array([_effects(source.resampled(default_rng(seed)), edges) for seed in seeds])
+    lower, upper = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    point = _effects(source.moments, edges)
+    return TotalEffects(dag.names, point, lower, upper, float(level), len(seeds), (*source.notes, GIVEN))
+
+
+def _matched(dag: Dag, table: Any) -> Source:
+    """The columns of the graph, in its order."""
+    source = Source.of(table)
+    if source.moments.names == dag.names:
+        return source
+    if isinstance(table, np.ndarray) and table.shape[1] == dag.n_nodes:
+        moments = Moments(source.moments.n, source.moments.mean, source.moments.covariance, dag.names)
+        return Source(moments, source.rows)
+    moments = source.moments.select(dag.names)
+    columns = [source.moments.names.index(name) for name in dag.names]
+    return Source(moments, None if source.rows is None else source.rows[:, columns])
+
+
+def _effects(moments: Moments, edges: Bools) -> Floats:
+    return Dag(least_squares(moments.covariance, edges), moments.names).total_effects()

@@ -1,0 +1,132 @@
+"""The audit: sound where equal variances hold in the units given, not where units are gone."""
+
+import json
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.data.moments import Moments
+from acyclic.errors import InputError
+from acyclic.graphs.dag import Dag
+from acyclic.trust.audit import Audit, audit
+
+DATA = acyclic.simulate(12, 1000, random_state=4)
+
+
+def test_raw_equal_variance_rows_are_sound_and_standardised_ones_are_not():
+    sound = 0
+    for seed in range(6):
+        data = acyclic.simulate(15, 1000, random_state=seed)
+        sound += audit(data.X, rescalings=0).sound
+        flagged = audit(data.X / data.X.std(axis=0), rescalings=0)
+        assert not flagged.sound and any("same variance" in reason for reason in flagged.reasons)
+    assert sound >= 5
+
+
+def test_unequal_variances_are_not_sound_while_directions_are_open():
+    data = acyclic.simulate(12, 1000, variances=(0.2, 8.0), random_state=0)
+    found = audit(data.X, rescalings=1)
+    assert not found.sound and "noise variances are not equal" in found.reasons[0]
+    assert "should NOT be taken" in str(found)
+
+
+def test_every_edge_has_one_fate():
+    found = audit(DATA.X)
+    fates = [*found.surviving, *found.turning, *found.undetermined, *found.vanishing]
+    assert sorted(fates) == sorted((a, b) for a, b, _ in found.graph.edges())
+    assert found.refits == 4 and 0.5 <= found.varsortability <= 1 and found.sorting_alone >= 0
+
+
+def test_edges_that_no_units_orient_are_called_undetermined():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    rows = np.column_stack([x, 0.2 * x + 0.3 * rng.normal(size=2000)])
+    found = audit(rows)
+    assert len(found.undetermined) == 1 and not found.surviving and not found.turning
+    assert "1 have no determined direction" in str(found)
+
+
+def test_what_other_units_change_is_owed_to_units():
+    heavy = Dag([[0, 1.0], [0, 0]])
+
+    def by_variance(moments):
+        low, high = np.argsort(np.diag(moments.covariance), kind="stable")
+        weights = np.zeros((2, 2))
+        weights[low, high] = 1.0
+        return Dag(weights, moments.names)
+
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    rows = np.column_stack([x, x + rng.normal(size=500)])
+    found = audit(rows, learner=by_variance, rescalings=10)
+    assert found.sound and found.graph.edges() == heavy.edges()
+    assert found.turning == (("x0", "x1"),) and not found.surviving
+    # A learner that forgets the pair in other units loses the edge itself.
+    found = audit(rows, learner=lambda m: heavy if m.covariance[1, 1] > 1.5 else Dag(np.zeros((2, 2))), rescalings=0)
+    assert found.vanishing == (("x0", "x1"),) and "no edge joins the ends of 1" in str(found)
+
+
+def test_bent_relations_are_not_sound():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=1000)
+    rows = np.column_stack([x, x + 0.7 * x**2 + rng.normal(size=1000)])
+    found = audit(rows)
+    assert not found.sound and any("linear model" in reason and "bends" in reason for reason in found.reasons)
+
+
+def test_noise_that_is_not_gaussian_is_only_a_note():
+    data = acyclic.simulate(10, 1000, noise="exponential", random_state=2)
+    found = audit(data.X, rescalings=0)
+    assert any("not Gaussian" in note for note in found.notes)
+    assert not any("Gaussian" in reason for reason in found.reasons)
+
+
+def test_moments_are_enough_for_units():
+    found = audit(Moments.from_array(DATA.X), rescalings=1)
+    assert found.sound == audit(DATA.X, rescalings=1).sound
+    assert any("there are no rows" in note for note in found.notes)
+
+
+def test_tables_without_edges():
+    found = audit(np.random.default_rng(0).normal(size=(200, 4)))
+    assert str(found).startswith("There is no edge to audit") and found.sound and np.isnan(found.varsortability)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["varsortability"] is None
+
+
+def test_json_and_back():
+    found = audit(DATA.X, learner="equal-variance", rescalings=1)
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain["text"] == str(found)
+    assert Audit.from_dict(plain) == found
+    with pytest.raises(InputError, match="no audit"):
+        Audit.from_dict({"format": "acyclic audit 1"})
+
+
+def test_the_same_seed_gives_the_same_audit():
+    assert audit(DATA.X, random_state=3) == audit(DATA.X, random_state=3)
+
+
+def test_limits_end_the_refits():
+    late = audit(DATA.X, time_limit=0)
+    assert late.refits == 0 and not late.sound and "did not converge" in late.reasons[-1]
+    assert "No refit" in str(late) or "no edge" in str(late)
+    asked = audit(DATA.X, callback=lambda progress: progress.step == 1)
+    assert asked.refits == 1 and "1 of 4 refits were done" in asked.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"rescalings": -1}, "rescalings = -1"),
+        ({"rescalings": 1.5}, "rescalings = 1.5"),
+        ({"decades": 0}, "decades = 0"),
+        ({"decades": 7}, "decades = 7"),
+        ({"learner": "pc"}, "no method 'pc'"),
+        ({"time_limit": -2}, "time_limit"),
+        ({"random_state": "a"}, "random_state is 'a'"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    with pytest.raises(InputError, match=message):
+        audit(DATA.X, **arguments)

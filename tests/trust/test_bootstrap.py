@@ -1,0 +1,234 @@
+"""Edge confidence: what is counted, consensus, files, limits and wrong arguments."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.random import SeedSequence
+
+import acyclic
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.moments import Moments
+from acyclic.errors import InputError
+from acyclic.graphs.dag import Dag
+from acyclic.trust.bootstrap import Bootstrap, bootstrap
+
+DATA = acyclic.simulate(n_nodes=8, n=300, random_state=2)
+
+
+class Scripted:
+    """A learner that returns given graphs in turn, the first for the table itself."""
+
+    def __init__(self, *graphs):
+        self.graphs = list(graphs)
+
+    def __call__(self, moments):
+        return self.graphs.pop(0)
+
+
+def same_bits(one, other):
+    fields = ("edge", "weight", "lower", "upper")
+    return one.draws == other.draws and all(getattr(one, f).tobytes() == getattr(other, f).tobytes() for f in fields)
+
+
+def test_frequencies_are_counts_of_the_graphs():
+    forward, backward = Dag([[0, 2.0], [0, 0]]), Dag([[0, 0], [0.5, 0]])
+    empty = Dag(np.zeros((2, 2)))
+    learner = Scripted(forward, forward, backward, Dag([[0, 4.0], [0, 0]]), empty)
+    found = bootstrap(learner, DATA.X[:, :2], 4)
+    assert found.edge.tolist() == [[0, 0.5], [0.25, 0]]
+    assert found.adjacency.tolist() == [[0, 0.75], [0.75, 0]]
+    assert found.direction[0, 1] == pytest.approx(2 / 3) and np.isnan(found.direction[0, 0])
+    assert found.weight[0, 1] == 3 and found.lower[0, 1] == pytest.approx(2.1)
+    assert found.upper[0, 1] == pytest.approx(3.9) and np.isnan(found.upper[0, 0])
+    assert found.graph.edges() == [("x0", "x1", 2.0)]
+
+
+def test_edges_that_the_class_leaves_open_count_half_both_ways():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    rows = np.column_stack([x, x + rng.normal(size=2000)])
+    rows /= rows.std(axis=0)
+    for learner in (acyclic.learn, acyclic.OrderSearch(), "order-search"):
+        found = bootstrap(learner, rows, 5)
+        assert found.edge.tolist() == [[0, 0.5], [0.5, 0]]
+        assert found.consensus().n_edges == 1
+
+
+def test_the_true_graph_comes_back_under_equal_variances():
+    found = bootstrap(acyclic.learn, DATA.X, 30)
+    truth = DATA.graph.adjacency
+    assert found.edge[truth].mean() > 0.9 and found.edge[~truth].max() < 0.5
+    assert (found.consensus().adjacency == truth).all()
+    inside = (found.lower <= DATA.graph.weights) & (DATA.graph.weights <= found.upper)
+    assert inside[truth].mean() > 0.6
+
+
+@pytest.mark.parametrize("learner", [acyclic.learn, acyclic.Golem()], ids=["learn", "golem"])
+def test_the_number_of_processes_does_not_change_a_bit(learner):
+    one = bootstrap(learner, DATA.X, 6, n_jobs=1, random_state=4)
+    two = bootstrap(learner, DATA.X, 6, n_jobs=2, random_state=4)
+    assert same_bits(one, two)
+    assert not same_bits(one, bootstrap(learner, DATA.X, 6, random_state=5))
+    assert same_bits(bootstrap(learner, DATA.X, 3, random_state=SeedSequence(4)),
+                     bootstrap(learner, DATA.X, 3, random_state=SeedSequence(4)))  # fmt: skip
+
+
+def test_moments_are_drawn_from_their_distribution_and_the_result_says_so():
+    found = bootstrap("equal-variance", Moments.from_array(DATA.X), 10)
+    assert "parametric" in found.notes[0] and "parametric" in str(found)
+    assert found.edge[DATA.graph.adjacency].mean() > 0.9
+
+
+def test_warm_starts_reach_the_same_graphs_of_a_convex_enough_problem():
+    warm = bootstrap(acyclic.Golem(), DATA.X, 5)
+    cold = bootstrap(acyclic.Golem(), DATA.X, 5, warm_start=False)
+    assert np.abs(warm.edge - cold.edge).max() <= 0.2
+
+
+def test_learners_that_need_rows_get_rows():
+    X = (DATA.X[:, :3] > 0).astype(int)
+    with pytest.raises(InputError, match="needs rows"):
+        bootstrap(acyclic.Notears(loss="logistic"), X, 2)
+    found = bootstrap(acyclic.Notears(loss="logistic", l1=0.01), X, 3, rows=True)
+    assert found.draws == 3 and not found.notes
+
+
+def test_names_come_from_the_table():
+    names = [f"column {i}" for i in range(8)]
+    found = bootstrap("equal-variance", pd.DataFrame(DATA.X, columns=names), 3)
+    assert found.names == found.graph.names == found.consensus().names == tuple(names)
+
+
+def test_every_draw_obeys_knowledge():
+    known = Knowledge(forbidden=[("x0", "x1"), ("x1", "x0")], required=[("x5", "x6")])
+    for learner in (acyclic.learn, acyclic.Golem()):
+        found = bootstrap(learner, DATA.X, 3, knowledge=known)
+        assert found.edge[5, 6] == 1 and found.adjacency[0, 1] == 0
+    with pytest.raises(InputError, match="takes no knowledge"):
+        bootstrap(lambda moments: DATA.graph, DATA.X, 3, knowledge=known)
+
+
+def test_json_and_back():
+    found = bootstrap(acyclic.learn, DATA.X, 5)
+    again = Bootstrap.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
+    assert same_bits(found, again)
+    assert (again.names, again.notes, again.graph, again.requested) == (found.names, found.notes, found.graph, 5)
+    for broken in ({}, {"format": "other"}, {**found.to_dict(), "edges": [{"source": "nobody"}]}):
+        with pytest.raises(InputError, match="no bootstrap frequencies"):
+            Bootstrap.from_dict(broken)
+
+
+def test_the_text_lists_edges_by_frequency():
+    text = str(bootstrap("equal-variance", DATA.X, 10))
+    assert text.startswith("10 of 10 draws") and "→" in text and "100.0%" in text
+
+
+def test_the_time_limit_returns_what_is_done():
+    none = bootstrap(acyclic.learn, DATA.X, 50, time_limit=0)
+    assert none.draws == 0 and none.requested == 50
+    assert "0 of 50 draws were done when the time limit of 0 s was reached" in none.notes
+    assert none.consensus().n_edges == 0
+    some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=1.5)
+    assert 0 < some.draws < 5_000
+    # Those that were done are the first of the same sequence.
+    assert same_bits(some, bootstrap(acyclic.learn, DATA.X, some.draws))
+
+
+def test_the_time_limit_ends_other_processes_too():
+    some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=4.0, n_jobs=2)
+    assert some.draws < 5_000 and "time limit" in some.notes[0]
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_the_callback_sees_each_draw_and_can_end_the_run(n_jobs):
+    seen = []
+
+    def enough(progress):
+        seen.append(progress)
+        return progress.step == 4
+
+    found = bootstrap("equal-variance", DATA.X, 40, callback=enough, n_jobs=n_jobs)
+    assert found.draws == 4 and "the callback asked for the end" in found.notes[0]
+    assert [p.step for p in seen] == [1, 2, 3, 4] and seen[0].stage == "draw 1 of 40"
+
+
+def test_an_interrupt_returns_what_is_done():
+    def interrupt(progress):
+        if progress.step == 3:
+            raise KeyboardInterrupt
+
+    found = bootstrap("equal-variance", DATA.X, 40, callback=interrupt)
+    assert found.draws == 3 and "it was interrupted" in found.notes[0]
+
+
+def test_a_draw_that_fails_is_reported_and_costs_no_other():
+    calls = []
+
+    def learner(moments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise ZeroDivisionError("by chance")
+        return DATA.graph
+
+    found = bootstrap(learner, DATA.X, 5)
+    assert found.draws == 4 and found.edge.max() == 1
+    assert "1 draws were lost; the first because of ZeroDivisionError: by chance" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"learner": "notear"}, "no method 'notear'"),
+        ({"learner": 3}, "learner is 3"),
+        ({"learner": acyclic.Notears}, "give an estimator"),
+        ({"learner": lambda moments: 1}, "returned int"),
+        ({"draws": 0}, "draws = 0"),
+        ({"draws": 2.5}, "draws = 2.5"),
+        ({"random_state": -1}, "random_state is -1"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
+        ({"n_jobs": "2"}, "n_jobs is '2'"),
+        ({"time_limit": -1}, "time_limit has to be"),
+        ({"time_limit": float("nan")}, "time_limit has to be"),
+        ({"table": [[1.0, 2.0]]}, "at least 2"),
+    ],
+)
+def test_wrong_arguments(arguments, message):
+    given = {"learner": "equal-variance", "table": DATA.X, "draws": 2} | arguments
+    with pytest.raises(InputError, match=message):
+        bootstrap(**given)
+    with pytest.raises(InputError, match=r"cut = 1\.5"):
+        bootstrap("equal-variance", DATA.X, 2).consensus(1.5)
+
+
+@st.composite
+def frequencies(draw):
+    d = draw(st.integers(1, 7))
+    shares = np.array(draw(st.lists(st.integers(0, 10), min_size=d * d, max_size=d * d))).reshape(d, d) / 20
+    np.fill_diagonal(shares, 0)
+    weight = np.where(shares > 0, draw(st.sampled_from([1.0, -2.0])), np.nan)
+    names = tuple(f"x{i}" for i in range(d))
+    return Bootstrap(names, 20, 20, shares, weight, weight.copy(), weight.copy(), Dag(np.zeros((d, d)), names))
+
+
+@given(frequencies(), st.sampled_from([0.0, 0.3, 0.5, 1.0]))
+@settings(max_examples=200, deadline=None)
+def test_the_consensus_is_a_dag_of_frequent_edges(found, cut):
+    graph = found.consensus(cut)  # a Dag cannot have cycles
+    edges = graph.adjacency
+    assert (found.adjacency[edges] >= cut).all() and (found.edge >= found.edge.T)[edges].all()
+    # Nothing is left out that could be added.
+    reach = np.linalg.matrix_power(np.eye(len(edges)) + edges, len(edges)) > 0
+    missing = (found.adjacency >= cut) & (found.adjacency > 0) & (found.edge > found.edge.T) & ~edges
+    assert reach.T[missing].all()
+
+
+def test_the_most_frequent_edge_of_a_cycle_stays():
+    shares = np.array([[0, 0.9, 0], [0, 0, 0.8], [0.7, 0, 0]])
+    weight = np.where(shares > 0, 1.0, np.nan)
+    names = ("a", "b", "c")
+    found = Bootstrap(names, 10, 10, shares, weight, weight.copy(), weight.copy(), Dag.empty(names))
+    assert [edge[:2] for edge in found.consensus().edges()] == [("a", "b"), ("b", "c")]

@@ -1,0 +1,138 @@
+"""Draws in other processes and on a Dask cluster: a killed worker costs its own draw at most."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.data.moments import Moments
+from acyclic.errors import InputError, MissingExtraError
+from acyclic.trust.bootstrap import bootstrap
+from acyclic.trust.resampling import Source, draw_seeds
+
+DATA = acyclic.simulate(n_nodes=6, n=200, random_state=3)
+
+
+def test_a_process_killed_once_costs_nothing(tmp_path):
+    parent, flag = os.getpid(), tmp_path / "killed"
+
+    def learner(moments):
+        if os.getpid() != parent and not flag.exists():
+            flag.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return acyclic.learn(moments)
+
+    found = bootstrap(learner, DATA.X, 8, n_jobs=2)
+    assert flag.exists() and found.draws == 8 and not found.notes
+    assert found.edge.tobytes() == bootstrap(acyclic.learn, DATA.X, 8).edge.tobytes()
+
+
+def test_a_draw_that_always_kills_its_process_is_lost_alone():
+    parent = os.getpid()
+    fatal = Source.of(DATA.X).resampled(np.random.default_rng(draw_seeds(0, 5)[2])).digest()
+
+    def learner(moments):
+        if os.getpid() != parent and moments.digest() == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return acyclic.learn(moments)
+
+    found = bootstrap(learner, DATA.X, 5, n_jobs=2)
+    assert found.draws == 4 and found.requested == 5
+    assert found.notes[0].startswith("1 draws were lost; the first because of its process died")
+
+
+def test_one_blas_thread_in_every_draw():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    seen = []
+
+    def learner(moments):
+        seen.append({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
+        return DATA.graph
+
+    bootstrap(learner, DATA.X, 2)
+    assert seen[1:] == [{1}, {1}]
+
+
+def test_a_cluster_needs_an_address_or_the_extra(monkeypatch):
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtraError, match="cluster"):
+            bootstrap("equal-variance", DATA.X, 2, cluster="tcp://127.0.0.1:1")
+    else:
+        with pytest.raises(InputError, match="cluster is 5"):
+            bootstrap("equal-variance", DATA.X, 2, cluster=5)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and two worker processes of its own: its address, and the workers."""
+    pytest.importorskip("distributed", reason="the Dask cluster needs the package distributed")
+    file = tmp_path / "scheduler.json"
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    common = ["--scheduler-file", str(file), "--no-dashboard"]
+
+    def start(what, *options):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{what}", *common, *options]
+        return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path)
+
+    processes = [start("scheduler", "--host", "127.0.0.1", "--port", "0")]
+    options = "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1"
+    processes += [start("worker", *options, "--name", f"worker{i}") for i in range(2)]
+    try:
+        yield _address(file), processes[1:]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def _address(file):
+    import json
+
+    for _ in range(300):
+        if file.exists() and (text := file.read_text()):
+            return json.loads(text)["address"]
+        time.sleep(0.1)
+    raise AssertionError("the scheduler did not start")
+
+
+def _wait_for(address, count):
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        client.wait_for_workers(count, timeout=60)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_dask_worker_killed_in_the_middle_costs_nothing(cluster):
+    address, workers = cluster
+    _wait_for(address, 2)
+    killed = []
+
+    def kill_one(progress):
+        if progress.step == 5 and not killed:
+            os.kill(workers[0].pid, signal.SIGKILL)
+            killed.append(workers[0].wait())
+
+    found = bootstrap(acyclic.learn, DATA.X, 60, cluster=address, callback=kill_one)
+    assert killed == [-signal.SIGKILL]
+    assert found.draws == 60 and not found.notes
+    local = bootstrap(acyclic.learn, DATA.X, 60)
+    assert found.edge.tobytes() == local.edge.tobytes() and found.weight.tobytes() == local.weight.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_limits_hold_on_a_dask_cluster(cluster):
+    address, _ = cluster
+    _wait_for(address, 1)
+    moments = Moments.from_array(DATA.X)
+    ended = bootstrap("equal-variance", moments, 300, cluster=address, callback=lambda progress: progress.step == 7)
+    assert ended.draws == 7
+    late = bootstrap(acyclic.learn, moments, 1_000, cluster=address, time_limit=2.0)
+    assert late.draws < 1_000 and "time limit" in late.notes[-1]
