@@ -6,10 +6,11 @@ READY := .venv/ready
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 SOURCES := $(wildcard src/acyclic/_native/*.c)
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test lint format bench screenshots clean
 
 demo: $(READY)
-	@$(BIN)/python examples/sachs.py
+	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
+	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --out build/sachs-graph --force
 
 test: $(READY)
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2
@@ -27,6 +28,13 @@ format: $(READY)
 bench: $(READY)
 	$(ONE_THREAD) $(BIN)/python benchmarks/constraints.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/solvers.py
+	$(BIN)/python benchmarks/learn.py
+	$(BIN)/python benchmarks/streams.py
+	$(BIN)/python benchmarks/confidence.py
+
+# Needs Debian's chromium, as the browser tests do.
+screenshots: $(READY)
+	$(BIN)/python docs/make_screenshots.py
 
 $(READY): pyproject.toml pins.txt hatch_build.py $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv

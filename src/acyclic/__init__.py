@@ -17,11 +17,15 @@ if TYPE_CHECKING:
     from acyclic.graphs.metrics import compare
     from acyclic.learners.equal_variance import EqualVariance, OrderSearch
     from acyclic.learners.golem import Golem
+    from acyclic.learners.greedy import Ges, Mmhc, mmpc
+    from acyclic.learners.nocurl import NoCurl
     from acyclic.learners.notears import Notears
+    from acyclic.learners.sortnregress import SortnRegress
     from acyclic.learners.verdict import Verdict
     from acyclic.learning import learn
     from acyclic.objective.constraints import constraint
     from acyclic.result import Result, load
+    from acyclic.solvers.kkt import kkt_search
     from acyclic.trust.audit import Audit, audit
     from acyclic.trust.bootstrap import Bootstrap, bootstrap
     from acyclic.trust.choice import Choice, choose_l1
@@ -36,12 +40,16 @@ _HOMES = {
     "Cpdag": "acyclic.graphs.equivalence",
     "Dag": "acyclic.graphs.dag",
     "EqualVariance": "acyclic.learners.equal_variance",
+    "Ges": "acyclic.learners.greedy",
     "Golem": "acyclic.learners.golem",
     "Knowledge": "acyclic.data.knowledge",
+    "Mmhc": "acyclic.learners.greedy",
     "Moments": "acyclic.data.moments",
+    "NoCurl": "acyclic.learners.nocurl",
     "Notears": "acyclic.learners.notears",
     "OrderSearch": "acyclic.learners.equal_variance",
     "Result": "acyclic.result",
+    "SortnRegress": "acyclic.learners.sortnregress",
     "Stability": "acyclic.trust.stability",
     "Table": "acyclic.data.tables",
     "TotalEffects": "acyclic.trust.effects",
@@ -51,10 +59,12 @@ _HOMES = {
     "choose_l1": "acyclic.trust.choice",
     "compare": "acyclic.graphs.metrics",
     "constraint": "acyclic.objective.constraints",
+    "kkt_search": "acyclic.solvers.kkt",
     "learn": "acyclic.learning",
     "load": "acyclic.result",
     "load_network": "acyclic.data.datasets",
     "load_sachs": "acyclic.data.datasets",
+    "mmpc": "acyclic.learners.greedy",
     "read_table": "acyclic.data.tables",
     "simulate": "acyclic.data.simulate",
     "stability_selection": "acyclic.trust.stability",
@@ -68,12 +78,16 @@ __all__ = [
     "Cpdag",
     "Dag",
     "EqualVariance",
+    "Ges",
     "Golem",
     "Knowledge",
+    "Mmhc",
     "Moments",
+    "NoCurl",
     "Notears",
     "OrderSearch",
     "Result",
+    "SortnRegress",
     "Stability",
     "Table",
     "TotalEffects",
@@ -83,10 +97,12 @@ __all__ = [
     "choose_l1",
     "compare",
     "constraint",
+    "kkt_search",
     "learn",
     "load",
     "load_network",
     "load_sachs",
+    "mmpc",
     "read_table",
     "simulate",
     "stability_selection",

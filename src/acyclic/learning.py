@@ -20,7 +20,10 @@ from acyclic.graphs.equivalence import compelled
 from acyclic.learners.base import Table, compiled_knowledge
 from acyclic.learners.equal_variance import CLASS, EQUAL, EqualVariance, OrderSearch, why_empty
 from acyclic.learners.golem import Golem
+from acyclic.learners.greedy import Ges, Mmhc
+from acyclic.learners.nocurl import NoCurl
 from acyclic.learners.notears import Notears
+from acyclic.learners.sortnregress import SortnRegress
 from acyclic.learners.verdict import Verdict
 from acyclic.result import Result, versions
 from acyclic.solvers.order import bic_order_search, equal_variance_order, polish
@@ -34,6 +37,10 @@ METHODS: dict[str, type[Any]] = {
     "order-search": OrderSearch,
     "notears": Notears,
     "golem": Golem,
+    "nocurl": NoCurl,
+    "ges": Ges,
+    "mmhc": Mmhc,
+    "sortnregress": SortnRegress,
 }
 # Beyond this size a search over orders takes minutes.
 LARGEST_SEARCH = 500
@@ -66,7 +73,7 @@ def learn(
     knowledge : Knowledge or path of a TOML file, optional
         Prior knowledge; the result always obeys it.
     method : str
-        "auto", or one learner by name: equal-variance, order-search, notears, golem.
+        "auto", or one learner by name: equal-variance, order-search, notears, golem, nocurl, ges, mmhc, sortnregress.
     threshold : float, optional
         An absolute cut on the weights, such as the 0.3 of the literature. None leaves the choice of edges to the
         selection rule, which follows n, d and the noise and does not depend on units; the learners notears and golem
@@ -94,7 +101,7 @@ def learn(
     >>> result.verdict.converged
     True
     """
-    started = time.monotonic()
+    started, curve = time.monotonic(), None
     settings = {
         "method": method,
         "threshold": threshold,
@@ -105,7 +112,7 @@ def learn(
     _check(method, threshold, time_limit)
     table, notes = _opened(table)
     if method != "auto":
-        graph, verdict, moments = _single(
+        graph, verdict, moments, curve = _single(
             table, knowledge, method, threshold, time_limit, random_state, callback, options
         )
     else:
@@ -123,7 +130,7 @@ def learn(
         "data": moments.digest(),
         "seconds": time.monotonic() - started,
     }
-    return Result(graph, verdict, graph.cpdag(), _support(graph, verdict), provenance)
+    return Result(graph, verdict, graph.cpdag(), _support(graph, verdict), provenance, curve=curve)
 
 
 def _opened(table: Any) -> tuple[Any, tuple[str, ...]]:
@@ -153,7 +160,7 @@ def _single(
     random_state: int,
     callback: Callback | None,
     options: dict[str, Any],
-) -> tuple[Dag, Verdict, Moments]:
+) -> tuple[Dag, Verdict, Moments, dict[str, Any] | None]:
     kind = METHODS[method]
     accepted = kind._get_param_names()
     given = {"knowledge": knowledge, "time_limit": time_limit, "random_state": random_state, "callback": callback}
@@ -164,7 +171,9 @@ def _single(
         raise InputError(f"{method} has no option {unknown[0]!r}; it takes {', '.join(accepted)}")
     learner = kind(**{name: value for name, value in given.items() if name in accepted}, **options)
     learner.fit(table)
-    return learner.causal_graph_, learner.verdict_, as_moments(table)
+    steps = getattr(learner.solution_, "trace", ())
+    curve = {"trace": [{"step": p.step, "objective": p.objective, "h": p.h} for p in steps]} if steps else None
+    return learner.causal_graph_, learner.verdict_, as_moments(table), curve
 
 
 @dataclass(frozen=True)

@@ -279,6 +279,11 @@ class Dag:
         listed = ", ".join([*edges[:3], "…"] if len(edges) > 3 else edges)
         return f"Dag({_count(self.n_nodes, 'node')}, {_count(self.n_edges, 'edge')}{listed and ': '}{listed})"
 
+    def _repr_html_(self) -> str:
+        from acyclic.graphs.drawing import picture
+
+        return picture(self)
+
     def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
         # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.
         return Dag, (self.weights, self.names)

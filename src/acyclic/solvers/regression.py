@@ -66,7 +66,8 @@ def lasso(
     kernel = library().elastic_net
     kernel.restype = c_int64
     pointers = [pointer(a) for a in (S, one, *arrays, solution)]
-    if kernel(c_int(d), c_int(0), c_int(1), *pointers, c_double(scaled), c_int(10_000)) < 0:
+    shared, loops = c_int(0), c_int(1)
+    if kernel(c_int(d), c_int(0), c_int(1), *pointers, c_double(scaled), c_int(10_000), shared, loops) < 0:
         raise MemoryError(f"no memory for a ({d}, {d}) work array")
     return solution
 
@@ -121,7 +122,8 @@ class LocalScores:
         if len(parents) > self.n - 2:
             return -np.inf
         residual = self._conditioned(sorted(parents), [node])[0][0]
-        return -0.5 * self.n * (1 + np.log(residual) + self._log_variances[node]) - self.penalty * (len(parents) + 1)
+        likelihood = -0.5 * self.n * (1 + np.log(residual) + self._log_variances[node])
+        return float(likelihood) - self.penalty * (len(parents) + 1)
 
     def _all_gains(self, node: int, given: frozenset[int]) -> Floats:
         if len(given) > self.n - 3:

@@ -1,0 +1,5 @@
+"""``python -m acyclic`` is the command ``acyclic``."""
+
+from acyclic.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,365 @@
+"""The commands: each reads its flags, calls the library, and shows or writes the answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, CycloptsError, Parameter
+
+from acyclic._version import __version__
+from acyclic.cli.settings import Run, Settings, Whole, gathered
+from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.errors import AcyclicError
+
+if TYPE_CHECKING:
+    from acyclic.graphs.cycles import Floats
+    from acyclic.graphs.dag import Dag
+    from acyclic.result import Result
+
+Flat = Parameter(name="*")
+Switch = Annotated[bool, Parameter(negative=())]
+DEFAULTS, SHOWN = Settings(), Output()
+app = App(
+    name="acyclic",
+    version=__version__,
+    help="Learn directed acyclic graphs from tables, and say what the answer rests on.",
+    help_epilogue="Exit codes: 0 fine; 1 the run failed, was interrupted, or the input cannot be used; 2 wrong usage.",
+    help_format="markdown",
+    default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
+    suppress_keyboard_interrupt=False,
+)
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and turn errors into one sentence and an exit code."""
+    try:
+        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return code if isinstance(code, int) else 0
+    except CycloptsError as error:
+        complain(
+            f"{str(error).rstrip('.')}. See: acyclic {' '.join(error.command_chain or ())} --help".replace("  ", " ")
+        )
+        return 2
+    except (AcyclicError, OSError, MemoryError) as error:
+        if "--debug" in arguments:
+            traceback.print_exc()
+        complain(_sentence(error))
+        return 1
+    except KeyboardInterrupt:
+        complain("interrupted before there was anything to write")
+        return 1
+
+
+@app.command
+def learn(
+    table: Path | None = None,
+    /,
+    *,
+    out: Path | None = None,
+    force: Switch = False,
+    bootstrap: Whole | None = None,
+    audit: bool | None = None,
+    config: Path | None = None,
+    repeat: Annotated[Path | None, Parameter(name="--from")] = None,
+    settings: Annotated[Settings, Flat] = DEFAULTS,
+    output: Annotated[Output, Flat] = SHOWN,
+) -> int:
+    """Learn a graph from a table; write the report and the files behind it.
+
+    Ctrl-C ends the run with the best so far, which is written too.
+
+    ```
+    acyclic learn sachs/table.csv --log all --out sachs-graph
+    acyclic learn --from sachs-graph/result.json --bootstrap 20 --out sachs-again
+    ```
+
+    Parameters
+    ----------
+    table
+        CSV, TSV or Parquet file, or a folder of Parquet files.
+    bootstrap
+        Learn again from so many draws of the rows, for the confidence of each edge.
+    audit
+        Learn again in other units and test the assumptions.
+    config
+        TOML file with the settings below and `table`, `bootstrap`, `audit`; flags overrule it.
+    repeat
+        Repeat the run that wrote this result.json; flags overrule its settings.
+    out
+        Folder to write; the name of the table with -acyclic by default.
+    force
+        Replace the folder of an earlier run.
+    """
+    from acyclic.report.folder import check_free, write_folder
+
+    job = gathered(table, settings, config, repeat, bootstrap, audit)
+    folder = check_free(out or Path(f"{job.table.name.split('.')[0]}-acyclic"), force=force)
+    with output.progress() as stages:
+        result = _learned(job, stages)
+    write_folder(result, folder, force=force)
+    output.result(result)
+    output.say(listed(folder))
+    return _code(result)
+
+
+@app.command
+def audit(
+    table: Path,
+    /,
+    *,
+    config: Path | None = None,
+    settings: Annotated[Settings, Flat] = DEFAULTS,
+    output: Annotated[Output, Flat] = SHOWN,
+) -> None:
+    """Say what a graph learned from a table owes to units, and whether its assumptions hold.
+
+    ```
+    acyclic audit sachs/table.csv --log all
+    ```
+
+    Parameters
+    ----------
+    table
+        CSV, TSV or Parquet file, or a folder of Parquet files.
+    config
+        TOML file with the settings below; flags overrule it.
+    """
+    job = gathered(table, settings, config)
+    with output.progress() as stages:
+        stages.stage("reading")
+        found = job.audited(job.read(), stages.stage("audit"))
+    output.data(found.to_dict())
+    output.say(str(found))
+
+
+@app.command
+def bootstrap(
+    table: Path,
+    /,
+    *,
+    draws: Whole = 100,
+    config: Path | None = None,
+    settings: Annotated[Settings, Flat] = DEFAULTS,
+    output: Annotated[Output, Flat] = SHOWN,
+) -> None:
+    """Learn from rows drawn again and again; print how often each edge is found.
+
+    ```
+    acyclic bootstrap sachs/table.csv --log all --draws 20
+    ```
+
+    Parameters
+    ----------
+    table
+        CSV, TSV or Parquet file, or a folder of Parquet files.
+    draws
+        How often to draw.
+    config
+        TOML file with the settings below; flags overrule it.
+    """
+    job = gathered(table, settings, config)
+    with output.progress() as stages:
+        stages.stage("reading")
+        found = job.bootstrapped(job.read(), draws, stages.stage("bootstrap", draws=draws))
+    output.data(found.to_dict())
+    output.say(str(found))
+
+
+@app.command
+def compare(truth: Path, estimate: Path, /, *, output: Annotated[Output, Flat] = SHOWN) -> None:
+    """Measure an estimated graph against the true one: SHD, SID, FDR, TPR and more.
+
+    ```
+    acyclic compare sachs/graph-17.json sachs-graph/result.json
+    ```
+
+    Parameters
+    ----------
+    truth, estimate
+        A graph (.json .csv .graphml .dot .dagitty) or a result.json.
+    """
+    from dataclasses import asdict
+
+    from acyclic.graphs.metrics import compare as measured
+
+    found = measured(_graph(truth), _graph(estimate))
+    output.data(asdict(found))
+    output.say(str(found))
+
+
+@app.command
+def simulate(
+    *,
+    nodes: Whole = 10,
+    rows: Whole = 1000,
+    graph: str = "ER2",
+    sem: str = "linear",
+    noise: str = "gaussian",
+    standardize: Switch = False,
+    seed: Whole = 0,
+    out: Path = Path("simulated"),
+    force: Switch = False,
+    output: Annotated[Output, Flat] = SHOWN,
+) -> None:
+    """Draw a random graph and rows from it; write table.csv and graph.json.
+
+    ```
+    acyclic simulate --nodes 20 --rows 500 --seed 1 --out simulated
+    ```
+
+    Parameters
+    ----------
+    nodes, rows
+        Columns and rows of the table.
+    graph
+        ER or SF with the number of edges per node, such as ER2 or SF4.
+    sem
+        linear, mlp, mim, gp, gp-add, sin or cos.
+    noise
+        Law of the noise: gaussian, exponential or gumbel.
+    standardize
+        Scale every column to mean 0 and variance 1.
+    seed
+        Of all random numbers.
+    out
+        Folder to write.
+    force
+        Replace the folder of an earlier simulation.
+    """
+    from acyclic.data.simulate import simulate as drawn
+
+    law: dict[str, Any] = {"graph": graph, "sem": sem, "noise": noise, "standardize": standardize}
+    data = drawn(nodes, rows, **law, random_state=seed)
+    folder = _write_table(data.X, data.names, {"graph": data.graph}, out, force)
+    output.data({"folder": str(folder), "rows": rows, "nodes": nodes, "edges": data.graph.n_edges})
+    output.say(f"{rows} rows, {nodes} columns, {data.graph.n_edges} edges. {listed(folder)}")
+
+
+@app.command
+def report(
+    result: Path, /, *, out: Path | None = None, title: str = "", output: Annotated[Output, Flat] = SHOWN
+) -> None:
+    """Write the HTML report of a result again.
+
+    ```
+    acyclic report sachs-graph/result.json --out sachs.html --title "Sachs 2005"
+    ```
+
+    Parameters
+    ----------
+    result
+        A result.json.
+    out
+        HTML file to write; beside the result by default.
+    title
+        Heading of the page.
+    """
+    from acyclic.report import report as written
+    from acyclic.result import load
+
+    page = out or result.with_suffix(".html")
+    written(load(result), page, title=title)
+    output.data({"page": str(page)})
+    output.say(f"Written to {page}")
+
+
+@app.command
+def datasets(
+    name: str | None = None,
+    /,
+    *,
+    rows: Literal["observational", "all"] = "observational",
+    out: Path | None = None,
+    force: Switch = False,
+    output: Annotated[Output, Flat] = SHOWN,
+) -> None:
+    """List the bundled data, or write one as table.csv with its reference graphs.
+
+    ```
+    acyclic datasets
+    acyclic datasets sachs --out sachs
+    ```
+
+    Parameters
+    ----------
+    name
+        What to write; without it, the list.
+    rows
+        Which rows of sachs.
+    out
+        Folder to write; the name by default.
+    force
+        Replace the folder.
+    """
+    from acyclic.data.datasets import available
+
+    if name is None:
+        output.data(available())
+        output.table("Bundled data", {"name": "left", "what": "left"}, list(available().items()))
+        return
+    folder = _write_dataset(name, rows, out or Path(name), force)
+    output.data({"folder": str(folder)})
+    output.say(listed(folder))
+
+
+def _learned(job: Run, stages: Stages) -> Result:
+    """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun."""
+    stages.stage("reading")
+    table = job.read()
+    result = job.learn(table, stages.stage("learning", seconds=job.settings.time_limit))
+    if job.bootstrap and not _code(result):
+        draws = stages.stage("bootstrap", draws=job.bootstrap)
+        result = result.with_evidence(confidence=job.bootstrapped(table, job.bootstrap, draws))
+    if job.audit and not _code(result):
+        result = result.with_evidence(audit=job.audited(table, stages.stage("audit")))
+    return result
+
+
+def _code(result: Result) -> int:
+    """1 where Ctrl-C ended the run."""
+    ended = [result.verdict.reason, *(result.confidence or {}).get("notes", ())]
+    return int(any("it was interrupted" in reason for reason in ended))
+
+
+def _graph(path: Path) -> Dag:
+    from acyclic.graphs.formats import read
+    from acyclic.result import FORMAT, load
+
+    if path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8", errors="replace"):
+        return load(path).graph
+    return read(path)
+
+
+def _write_dataset(name: str, rows: Literal["observational", "all"], folder: Path, force: bool) -> Path:
+    from acyclic.data.datasets import GaussianNetwork, load, load_sachs
+
+    data = load(name)
+    if isinstance(data, GaussianNetwork):
+        return _write_table(data.sample(1000), data.names, {"graph": data.graph}, folder, force)
+    sachs = load_sachs(rows)
+    graphs = {f"graph-{key}": graph for key, graph in sachs.graphs.items()}
+    return _write_table(sachs.X, sachs.names, graphs, folder, force)
+
+
+def _write_table(X: Floats, names: Sequence[str], graphs: dict[str, Dag], folder: Path, force: bool) -> Path:
+    from acyclic.report.folder import write_files
+
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(X.tolist())
+    files = {"table.csv": text.getvalue(), **{f"{name}.json": graph.to_json() for name, graph in graphs.items()}}
+    return write_files(files, folder, force=force)
+
+
+def _sentence(error: BaseException) -> str:
+    """What an error says, on one line; a file error without its number."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    notes = getattr(error, "__notes__", ())
+    return "; ".join([*str(error).splitlines(), *notes]) or type(error).__name__

@@ -1,0 +1,154 @@
+"""What the commands show: progress on the standard error, answers on the standard output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from acyclic.result import Result
+    from acyclic.solvers.solution import Callback
+    from acyclic.solvers.solution import Progress as Moment
+
+MOST_EDGES = 25
+
+
+@dataclass(frozen=True)
+class Output:
+    """How much to show, and in which form.
+
+    Parameters
+    ----------
+    quiet
+        Show nothing but errors.
+    json
+        Print the answer as JSON, for programs.
+    debug
+        Show the traceback of an error.
+    """
+
+    quiet: Annotated[bool, Parameter(negative=())] = False
+    json: Annotated[bool, Parameter(negative=())] = False
+    debug: Annotated[bool, Parameter(negative=())] = False
+
+    def say(self, text: str) -> None:
+        """Print lines for people."""
+        if not self.quiet and not self.json:
+            Console(soft_wrap=True, highlight=False).print(Text(text))
+
+    def data(self, plain: Any) -> None:
+        """Print the answer for programs, where it was asked for."""
+        if self.json:
+            sys.stdout.write((plain if isinstance(plain, str) else json.dumps(plain, indent=1)) + "\n")
+
+    def table(self, title: str, header: Mapping[str, str], rows: Sequence[Sequence[str]]) -> None:
+        """Print a table; `header` gives the justification of each column."""
+        if self.quiet or self.json:
+            return
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        for name, justify in header.items():
+            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+        for row in rows:
+            table.add_row(*map(Text, row))
+        Console(highlight=False).print(table)
+
+    def result(self, result: Result) -> None:
+        """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
+        self.data(result.to_json())
+        self.say(f"{result.verdict}\n")
+        edges = sorted(result.graph.edges(), key=lambda edge: -abs(edge[2]))
+        confidence = _frequencies(result)
+        rows = [
+            [
+                source,
+                "→",
+                target,
+                f"{weight:+.3g}",
+                *_sure(confidence, source, target),
+                _rests_on(result, source, target),
+            ]
+            for source, target, weight in edges[:MOST_EDGES]
+        ]
+        sure = {"confidence": "right"} if confidence else {}
+        header = {"from": "left", "": "left", "to": "left", "weight": "right", **sure, "direction rests on": "left"}
+        shown = f", the {MOST_EDGES} strongest" if len(edges) > MOST_EDGES else ""
+        if edges:
+            self.table(f"{len(edges)} edges{shown}", header, rows)
+
+    @contextmanager
+    def progress(self) -> Iterator[Stages]:
+        """Stages of a run: bars on a terminal, plain lines elsewhere, nothing if quiet."""
+        console = Console(stderr=True)
+        if self.quiet or not console.is_terminal:
+            yield Stages(None, lines=not self.quiet)
+            return
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True) as bars:
+            yield Stages(bars)
+
+
+class Stages:
+    """Tells of one stage after the other."""
+
+    def __init__(self, bars: Progress | None, *, lines: bool = False) -> None:
+        self.bars, self.lines = bars, lines
+        self.said, self.last = "", 0.0
+
+    def stage(self, name: str, *, draws: int | None = None, seconds: float | None = None) -> Callback:
+        """Begin a stage of so many draws, or of so many seconds at most; the callback to hand to the library."""
+        task = self.bars.add_task(name, total=draws or seconds) if self.bars else None
+        self._line(name)
+
+        def callback(moment: Moment) -> None:
+            text = f"{name}: {moment.stage}" + (f", {moment.edges} edges" if moment.edges else "")
+            if self.bars is not None and task is not None:
+                done = moment.step if draws else moment.seconds if seconds else 0
+                self.bars.update(task, description=text, completed=done)
+            elif not draws or moment.step % max(draws // 10, 1) == 0:
+                self._line(f"{name}: {moment.stage}")
+
+        return callback
+
+    def _line(self, text: str) -> None:
+        """One line for each stage, and at most two in a second."""
+        if self.lines and text != self.said and (":" not in text or time.monotonic() - self.last > 0.5):
+            sys.stderr.write(text + "\n")
+            self.said, self.last = text, time.monotonic()
+
+
+def complain(text: str) -> None:
+    """One sentence on the standard error."""
+    Console(stderr=True, soft_wrap=True, highlight=False).print(Text.assemble(("error: ", "bold red"), text))
+
+
+def listed(folder: Path) -> str:
+    """The files of a folder in one line."""
+    return f"Written to {folder}: {', '.join(sorted(entry.name for entry in folder.iterdir()))}"
+
+
+def _frequencies(result: Result) -> dict[tuple[str, str], float]:
+    rows = (result.confidence or {}).get("edges", ())
+    return {(row["source"], row["target"]): row["frequency"] for row in rows}
+
+
+def _sure(confidence: Mapping[tuple[str, str], float], source: str, target: str) -> list[str]:
+    return [f"{confidence.get((source, target), 0.0):.0%}"] if confidence else []
+
+
+def _rests_on(result: Result, source: str, target: str) -> str:
+    support = result.support.get((source, target), "")
+    words = {"independence": "conditional independence", "undetermined": "nothing: could point the other way"}
+    return words.get(support, support)

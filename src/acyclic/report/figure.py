@@ -1,0 +1,73 @@
+"""The graph of a result as a matplotlib figure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from acyclic.errors import MissingExtraError
+from acyclic.graphs.drawing import NEGATIVE, POSITIVE, stroke_width
+from acyclic.graphs.layout import Point, label, layout
+from acyclic.result import Result
+
+PIXELS_PER_INCH = 110.0
+
+
+def plot(result: Result, ax: Any = None) -> Any:
+    """Draw the graph from left to right: blue positive, orange negative, dashed where only an assumption orients.
+
+    Parameters
+    ----------
+    result : Result
+    ax : matplotlib axes, optional
+        Where to draw; a new figure of a fitting size by default.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("Result.plot", "matplotlib", "plot") from None
+    placed, graph = layout(result.graph), result.graph
+    if ax is None:
+        size = (max(placed.width / PIXELS_PER_INCH, 2.0), max(placed.height / PIXELS_PER_INCH, 1.5))
+        ax = Figure(figsize=size, layout="constrained").add_subplot()
+    largest = float(np.abs(graph.weights).max())
+    for i, j in np.argwhere(graph.weights).tolist():
+        start = (placed.x[i] + placed.widths[i] / 2, placed.y[i])
+        end = (placed.x[j] - placed.widths[j] / 2, placed.y[j])
+        assumed = result.support.get((graph.names[i], graph.names[j])) != "independence"
+        _draw_edge(ax, [start, *placed.bends.get((i, j), ()), end], float(graph.weights[i, j]), largest, assumed)
+    box = {"boxstyle": "round,pad=0.4", "facecolor": "#f6f7f9", "edgecolor": "#7a828c"}
+    for name, x, y in zip(graph.names, placed.x, placed.y):
+        # A dollar sign in a name is a dollar sign, not mathematics.
+        ax.text(x, y, label(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3, parse_math=False)
+    ax.set(xlim=(-12, placed.width + 12), ylim=(placed.height + 12, -12), aspect="equal")
+    ax.set_axis_off()
+    return ax.figure
+
+
+def _draw_edge(ax: Any, points: list[Point], weight: float, largest: float, assumed: bool) -> None:
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (x, y), (right, low) in pairwise(points):
+        middle = (x + right) / 2
+        vertices += [(middle, y), (middle, low), (right, low)]
+        codes += [Path.CURVE4] * 3
+    colour, width = POSITIVE if weight > 0 else NEGATIVE, stroke_width(weight, largest) / 1.4
+    ax.add_patch(
+        FancyArrowPatch(
+            path=Path(vertices, codes),
+            arrowstyle="-|>",
+            mutation_scale=9,
+            color=colour,
+            linewidth=width,
+            linestyle=(0, (4, 2)) if assumed else "solid",
+        )
+    )

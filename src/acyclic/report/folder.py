@@ -1,0 +1,101 @@
+"""The folder that a run leaves: the result, the graph in formats for other programs, the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from acyclic.errors import InputError
+from acyclic.report.page import report
+from acyclic.report.sections import confidence_by_edge
+from acyclic.result import Result
+
+__all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
+
+FILES = ("result.json", "graph.graphml", "graph.dot", "edges.csv", "report.html")
+
+
+def write_folder(result: Result, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write `FILES` into a new folder: all of them, or nothing.
+
+    Parameters
+    ----------
+    result : Result
+    folder : path
+        It must not exist, or be empty; see `force`.
+    force : bool
+        Replace the folder of an earlier run. A folder that holds anything else is never replaced.
+    """
+    texts = {
+        "result.json": result.to_json(),
+        "graph.graphml": result.graph.to_graphml(),
+        "graph.dot": result.graph.to_dot(),
+        "edges.csv": edge_list(result),
+        "report.html": report(result) or "",
+    }
+    return write_files(texts, folder, force=force)
+
+
+def edge_list(result: Result) -> str:
+    """The edges as CSV, with what is known of each."""
+    confidence = confidence_by_edge(result)
+    known = ["confidence", "either", "lower", "upper"] if confidence else []
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow(["source", "target", "weight", *known, "support"])
+    for source, target, weight in result.graph.edges():
+        numbers = [repr(confidence[source, target][name]) for name in known]
+        writer.writerow([source, target, repr(weight), *numbers, result.support.get((source, target), "")])
+    return text.getvalue()
+
+
+def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *, force: bool = False) -> Path:
+    """The folder as a path if `write_files` may write to it; an InputError otherwise."""
+    target = Path(folder)
+    if not target.exists():
+        return target
+    if not target.is_dir():
+        raise InputError(f"{target} is a file; name a folder for the results")
+    found = sorted(entry.name for entry in target.iterdir())
+    foreign = [name for name in found if name not in files]
+    if foreign:
+        raise InputError(f"{target} holds other files ({foreign[0]}); name another folder with --out")
+    if found and not force:
+        raise InputError(f"{target} holds an earlier run; name another folder with --out, or replace it with --force")
+    return target
+
+
+def write_files(texts: Mapping[str, str], folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+    """Write texts by file name into a folder that appears at once, when all of them are written."""
+    target = check_free(folder, tuple(texts), force=force)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        for name, text in texts.items():
+            (scratch / name).write_bytes(text.encode("utf-8", errors="replace"))
+        scratch.chmod(0o755)
+        _put(scratch, target)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    return target
+
+
+def _put(new: Path, target: Path) -> None:
+    """Rename a folder to its place; what is there goes only when the new one has come."""
+    if not target.exists():
+        new.rename(target)
+        return
+    old = new.with_name(f"{new.name}.old")
+    target.rename(old)
+    try:
+        new.rename(target)
+    except BaseException:
+        old.rename(target)
+        raise
+    shutil.rmtree(old)

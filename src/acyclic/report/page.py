@@ -1,0 +1,150 @@
+"""A result as one HTML page that holds everything it needs and asks the network for nothing."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from acyclic.graphs.drawing import stroke_width
+from acyclic.graphs.layout import label, layout
+from acyclic.report.charts import heat_map
+from acyclic.report.sections import confidence_by_edge, evidence_sections, facts, provenance, verdict
+from acyclic.result import Result
+
+SCRIPTS = ("model.js", "formats.js", "graph.js", "report.js")
+
+
+def report(
+    result: Result,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    confidence: Any = None,
+    audit: Any = None,
+    curve: Any = None,
+    notes: Iterable[str] = (),
+    title: str = "",
+) -> str | None:
+    """Write a result as one self-contained HTML page.
+
+    The page draws the graph, which can be searched, filtered and saved in several formats, and says beside it what the
+    graph rests on. It makes no request, and column names are text in it, whatever they hold.
+
+    Parameters
+    ----------
+    result : Result
+    path : path, optional
+        Where to write the page, atomically; without it the page is returned as text.
+    confidence, audit, curve : optional
+        What `acyclic.bootstrap`, `acyclic.audit` and `acyclic.choose_l1` returned, or the ``to_dict()`` of it; what the
+        result itself holds is the default.
+    notes : iterable of str
+        Remarks on the data, shown beside those of the verdict.
+    title : str
+        Heading of the page; the name of the table by default.
+
+    Examples
+    --------
+    >>> from acyclic import learn, simulate
+    >>> page = report(learn(simulate(n_nodes=5, n=200).X), title="Five variables")
+    >>> "<title>Five variables</title>" in page
+    True
+    """
+    page = _page(result.with_evidence(confidence=confidence, audit=audit, curve=curve), tuple(notes), title)
+    if path is None:
+        return page
+    target = Path(path)
+    scratch = target.with_name(f"{target.name}.{os.getpid()}.part")
+    # A name may hold half of a surrogate pair, which no file can.
+    scratch.write_bytes(page.encode("utf-8", errors="replace"))
+    os.replace(scratch, target)
+    return None
+
+
+def _page(result: Result, notes: tuple[str, ...], title: str) -> str:
+    style = _static("report.css")
+    library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
+    heading = title or str(result.provenance.get("table", "")) or "Learned graph"
+    return Template(_static("page.html")).substitute(
+        policy=_policy(library, script),
+        version=escape(str(result.provenance.get("versions", {}).get("acyclic", ""))),
+        title=escape(heading),
+        style=style,
+        facts=facts(result),
+        verdict=verdict(result.verdict),
+        matrix=heat_map(result.graph),
+        sections=evidence_sections(result, notes),
+        provenance=provenance(result),
+        data=_embedded(_data(result, heading)),
+        library=library,
+        script=script,
+    )
+
+
+def _static(name: str) -> str:
+    return (files("acyclic.report") / "static" / name).read_text(encoding="utf-8")
+
+
+def _policy(*scripts: str) -> str:
+    """A content security policy under which these scripts run, and nothing is fetched from anywhere."""
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _embedded(data: Mapping[str, Any]) -> str:
+    """JSON that holds no character with a meaning in HTML."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _data(result: Result, heading: str) -> dict[str, Any]:
+    graph, placed = result.graph, layout(result.graph)
+    nodes = [
+        {
+            "name": name,
+            "label": label(name),
+            "x": round(x, 1),
+            "y": round(y, 1),
+            "width": round(width, 1),
+            "layer": layer,
+        }
+        for name, x, y, width, layer in zip(
+            graph.names, placed.x.tolist(), placed.y.tolist(), placed.widths.tolist(), placed.layers.tolist()
+        )
+    ]
+    frequencies = confidence_by_edge(result)
+    largest = float(np.abs(graph.weights).max())
+    edges = []
+    for i, j in np.argwhere(graph.weights).tolist():
+        weight, pair = float(graph.weights[i, j]), (graph.names[i], graph.names[j])
+        edges.append(
+            {
+                "source": i,
+                "target": j,
+                "weight": weight,
+                "stroke": round(stroke_width(weight, largest), 2),
+                "support": result.support.get(pair, ""),
+                "reversible": bool(result.cpdag.undirected[i, j]),
+                "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
+                **_finite(frequencies.get(pair, {})),
+            }
+        )
+    return {"title": heading, "order": graph.order.tolist(), "nodes": nodes, "edges": edges}
+
+
+def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
+    return {key: value if math.isfinite(value) else None for key, value in values.items()}

@@ -1,0 +1,380 @@
+"""The report in a real browser: all that a reader can do with the graph of the Sachs data, and a hostile one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.data.simulate import random_dag, random_weights
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.formats import from_csv, from_dagitty, from_dot, from_json
+from acyclic.learners.verdict import Verdict
+from acyclic.report import report
+from acyclic.result import Result
+from acyclic.trust.audit import audit
+from acyclic.trust.bootstrap import bootstrap
+
+playwright = pytest.importorskip("playwright.sync_api", reason="these tests drive a browser through playwright")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
+
+AXE = Path(__file__).parent / "axe-core" / "axe.min.js"
+ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--disable-extensions"]
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@pytest.fixture(scope="module")
+def sachs():
+    data = acyclic.load_sachs()
+    moments = acyclic.Moments.from_array(np.log(data.X), names=data.names)
+    # A method that orients, so that the graph has more than pairs.
+    result = acyclic.learn(moments, method="notears", threshold=0.1)
+    return result.with_evidence(confidence=bootstrap("notears", moments, draws=8), audit=audit(moments, rescalings=1))
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Opens a result in a page of its own; at the end there must have been no request, error or dialog."""
+    troubles, pages = [], []
+
+    def opened(result, **options):
+        path = tmp_path / f"report{len(pages)}.html"
+        report(result, path, title="Sachs 2005")
+        page = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
+        pages.append(page)
+        page.on("request", lambda request: request.url == path.as_uri() or troubles.append(request.url))
+        page.on("console", lambda message: troubles.append(message.text))
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
+        page.goto(path.as_uri())
+        page.wait_for_selector("html[data-ready=true]", state="attached")
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert [trouble for trouble in troubles if not trouble.startswith("blob:")] == []
+
+
+@pytest.fixture
+def page(open_page, sachs):
+    return open_page(sachs)
+
+
+def count(page):
+    return page.text_content("#count")
+
+
+def set_slider(page, selector, value):
+    page.locator(selector).evaluate(
+        "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')) }", str(value)
+    )
+
+
+def downloaded(page, format_name):
+    with page.expect_download() as waiting:
+        page.click(f"[data-format={format_name}]")
+    return Path(waiting.value.path()), waiting.value.suggested_filename
+
+
+def drawn(page):
+    """The container of the drawing holds the Cytoscape core, which tells what is on the screen."""
+    return page.evaluate_handle("document.getElementById('graph')._cyreg.cy")
+
+
+def visible(page):
+    """Number of edges on the screen once it has been painted."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return drawn(page).evaluate("cy => cy.edges(':visible').length")
+
+
+def screen_place(page, identifier):
+    place = drawn(page).evaluate(
+        """(cy, id) => {
+            const it = cy.getElementById(id);
+            return it.isNode() ? it.renderedPosition() : it.renderedMidpoint();
+        }""",
+        identifier,
+    )
+    box = page.locator("#graph").bounding_box()
+    return box["x"] + place["x"], box["y"] + place["y"]
+
+
+def test_it_says_what_was_found(page, sachs):
+    assert page.title() == "Sachs 2005"
+    assert page.text_content("h1") == "Sachs 2005"
+    for line in str(sachs.verdict).splitlines():
+        assert line in page.text_content("#verdict")
+    assert count(page) == f"Showing {sachs.graph.n_edges} of {sachs.graph.n_edges} edges."
+    assert sachs.provenance["data"] in page.text_content("main")
+
+
+def test_a_click_on_a_node_shows_its_relatives_and_effects(page, sachs):
+    graph, effects = sachs.graph, sachs.graph.total_effects()
+    name = max(graph.names, key=lambda each: len(graph.ancestors(each)) * len(graph.descendants(each)))
+    node = graph.names.index(name)
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.mouse.click(*screen_place(page, f"n{node}"))
+    assert page.text_content("#panel h3") == name
+    parts = page.locator("#panel > div")
+    listed = {part.locator("h4").text_content().split(" (")[0]: part for part in parts.all()}
+    for title, expected in (("Parents", graph.parents(name)), ("Children", graph.children(name))):
+        assert sorted(listed[title].locator("button").all_text_contents()) == sorted(expected)
+    for title, row in (("Total effect on", effects[node]), ("Total effect of", effects[:, node])):
+        names = listed[title].locator("button").all_text_contents()
+        numbers = [float(text.replace("−", "-")) for text in listed[title].locator("span").all_text_contents()]
+        assert len(names) == np.count_nonzero(row)
+        np.testing.assert_allclose(numbers, [row[graph.names.index(each)] for each in names], rtol=1e-3)
+    classes = drawn(page).evaluate("cy => cy.nodes().map(node => [node.data('index'), node.classes()])")
+    marked = {kind: {graph.names[k] for k, found in classes if kind in found} for kind in ("ancestor", "descendant")}
+    assert marked == {"ancestor": set(graph.ancestors(name)), "descendant": set(graph.descendants(name))}
+    page.select_option("#highlight", "descendants")
+    assert drawn(page).evaluate("cy => cy.nodes('.ancestor').length") == 0
+    page.select_option("#highlight", "neighbours")
+    assert drawn(page).evaluate("cy => cy.nodes('.ancestor').length") == len(graph.parents(name))
+
+
+def test_the_panel_leads_on(page, sachs):
+    source, target, _ = sachs.graph.edges()[0]
+    page.fill("#search", source)
+    page.click(f"#panel button:text-is('{target}')")
+    assert page.text_content("#panel h3") == target
+
+
+def test_hover_and_click_on_an_edge(page, sachs):
+    source, target, weight = sachs.graph.edges()[0]
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.mouse.move(*screen_place(page, "e0"))
+    page.wait_for_selector("#tip:not([hidden])")
+    tip = page.text_content("#tip")
+    assert tip.startswith(f"{source} → {target}") and f"{abs(weight):.4g}" in tip and "confidence" in tip
+    page.mouse.click(*screen_place(page, "e0"))
+    assert page.text_content("#panel h3") == f"{source} → {target}"
+    page.mouse.move(5, 5)
+    assert page.locator("#tip").is_hidden()
+
+
+def test_search(page, sachs):
+    page.fill("#search", "pip")
+    found = drawn(page).evaluate("cy => cy.nodes('.found').map(node => node.data('label'))")
+    assert sorted(found) == ["PIP2", "PIP3"]
+    page.press("#search", "Enter")
+    assert page.text_content("#panel h3") in ("PIP2", "PIP3")
+    page.fill("#search", "no such name")
+    assert drawn(page).evaluate("cy => cy.nodes('.found').length") == 0
+
+
+def test_sliders_hide_edges_and_keep_counts(page, sachs):
+    strengths = sorted(abs(weight) for *_, weight in sachs.graph.edges())
+    total = len(strengths)
+    for step in (0, 1, total // 2, total - 1, total):
+        set_slider(page, "#weight", step)
+        left = 0 if step == total else sum(strength >= strengths[step] for strength in strengths)
+        assert count(page) == f"Showing {left} of {total} edges."
+        assert visible(page) == left
+        assert page.locator("#edges tbody tr").count() == left
+    set_slider(page, "#weight", 0)
+    sure = {(row["source"], row["target"]): row["frequency"] for row in sachs.confidence["edges"]}
+    for share in (0, 40, 75, 100):
+        set_slider(page, "#confidence", share)
+        left = sum(sure.get(edge[:2], 0) >= share / 100 for edge in sachs.graph.edges())
+        assert count(page) == f"Showing {left} of {total} edges."
+        assert visible(page) == left
+
+
+def test_the_equivalence_class(page, sachs):
+    page.check("input[value=cpdag]")
+    directed, undirected = len(sachs.cpdag.directed_edges()), len(sachs.cpdag.undirected_edges())
+    total = sachs.graph.n_edges
+    assert count(page) == f"Showing {total} of {total} edges: {directed} directed, {undirected} undirected."
+    heads = drawn(page).evaluate("cy => cy.edges().map(edge => edge.style('target-arrow-shape'))")
+    assert (heads.count("triangle"), heads.count("none")) == (directed, undirected)
+    page.check("input[value=dag]")
+    assert drawn(page).evaluate("cy => cy.edges('.open').length") == 0
+
+
+def test_colour_dash_and_width(page, sachs):
+    edges = drawn(page).evaluate(
+        "cy => cy.edges().map(edge => [edge.style('line-color'), edge.style('line-style'), edge.numericStyle('width')])"
+    )
+    weights = [weight for *_, weight in sachs.graph.edges()]
+    for (colour, style, _), (source, target, weight) in zip(edges, sachs.graph.edges()):
+        assert colour == ("rgb(31,95,168)" if weight > 0 else "rgb(179,71,29)")
+        assert style == ("solid" if sachs.support[source, target] == "independence" else "dashed")
+    order = np.argsort(np.abs(weights))
+    assert (np.diff(np.array([width for *_, width in edges])[order]) >= 0).all()
+
+
+def test_zoom_drag_and_fit(page):
+    zoom = drawn(page).evaluate("cy => cy.zoom()")
+    page.click("#zoom-in")
+    assert drawn(page).evaluate("cy => cy.zoom()") == pytest.approx(1.3 * zoom)
+    page.click("#fit")
+    assert drawn(page).evaluate("cy => cy.zoom()") == pytest.approx(zoom)
+    page.locator("#graph").scroll_into_view_if_needed()
+    before = drawn(page).evaluate("cy => cy.getElementById('n0').position()")
+    x, y = screen_place(page, "n0")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 40, steps=4)
+    page.mouse.up()
+    after = drawn(page).evaluate("cy => cy.getElementById('n0').position()")
+    assert after["x"] - before["x"] == pytest.approx(30 / zoom, abs=3)
+    # While the page is still scrolling, the wheel goes on scrolling it.
+    page.wait_for_timeout(600)
+    page.mouse.wheel(0, -100)
+    page.wait_for_timeout(300)
+    assert drawn(page).evaluate("cy => cy.zoom()") > zoom
+
+
+def test_the_wheel_scrolls_the_page_until_the_graph_is_clicked(page):
+    page.locator("#graph").scroll_into_view_if_needed()
+    zoom, place = drawn(page).evaluate("cy => cy.zoom()"), page.evaluate("scrollY")
+    page.mouse.move(*screen_place(page, "n0"))
+    page.mouse.wheel(0, 120)
+    page.wait_for_timeout(400)
+    assert page.evaluate("scrollY") > place
+    assert drawn(page).evaluate("cy => cy.zoom()") == zoom
+
+
+def test_the_keyboard_walks_the_graph(page, sachs):
+    graph = sachs.graph
+    page.focus("#graph")
+    page.keyboard.press("ArrowRight")
+    first = graph.names[graph.order[0]]
+    assert page.text_content("#panel h3") == first
+    start = next(name for name in graph.names if graph.children(name))
+    page.fill("#search", start)
+    page.focus("#graph")
+    page.keyboard.press("ArrowRight")
+    child = page.text_content("#panel h3")
+    assert child in graph.children(start)
+    page.keyboard.press("ArrowLeft")
+    assert page.text_content("#panel h3") in graph.parents(child)
+    page.keyboard.press("Escape")
+    assert "Select a variable" in page.text_content("#panel")
+    zoom = drawn(page).evaluate("cy => cy.zoom()")
+    page.keyboard.press("+")
+    assert drawn(page).evaluate("cy => cy.zoom()") > zoom
+
+
+def test_the_table_sorts(page, sachs):
+    header = page.locator("#edges th button")
+    titles = [text.split(" ▼")[0] for text in header.all_text_contents()]
+    header.nth(titles.index("weight")).click()
+    column = page.locator(f"#edges tbody td:nth-child({titles.index('weight') + 1})")
+    numbers = [float(text.replace("−", "-")) for text in column.all_text_contents()]
+    assert numbers == sorted(numbers, reverse=True)
+    assert page.locator("#edges th").nth(titles.index("weight")).get_attribute("aria-sort") == "descending"
+    header.nth(titles.index("from")).click()
+    names = page.locator("#edges tbody td:nth-child(1)").all_text_contents()
+    assert names == sorted(names, key=str.lower)
+
+
+def test_downloads_are_the_graph_as_shown(page, sachs):
+    readers = {"dot": from_dot, "json": from_json, "dagitty": from_dagitty}
+    for name, parse in readers.items():
+        path, suggested = downloaded(page, name)
+        assert suggested == f"graph.{name}"
+        assert parse(path.read_text(encoding="utf-8")) == sachs.graph
+    path, suggested = downloaded(page, "csv")
+    assert suggested == "edges.csv"
+    assert sorted(from_csv(path.read_text(encoding="utf-8")).edges()) == sorted(sachs.graph.edges())
+    set_slider(page, "#weight", sachs.graph.n_edges - 1)
+    strongest = max(sachs.graph.edges(), key=lambda edge: abs(edge[2]))
+    assert from_dot(downloaded(page, "dot")[0].read_text(encoding="utf-8")).edges() == [strongest]
+
+
+def test_pictures_are_the_graph_as_shown(page, sachs):
+    import xml.etree.ElementTree as ElementTree
+
+    root = ElementTree.fromstring(downloaded(page, "svg")[0].read_text(encoding="utf-8"))
+    tag = "{http://www.w3.org/2000/svg}"
+    assert sorted(text.text for text in root.iter(f"{tag}text")) == sorted(sachs.graph.names)
+    assert len(root.findall(f"{tag}path")) == 2 * sachs.graph.n_edges
+    png = downloaded(page, "png")[0].read_bytes()
+    assert png.startswith(b"\x89PNG") and len(png) > 5000
+
+
+def test_the_class_is_downloaded_as_a_class(page, sachs):
+    page.check("input[value=cpdag]")
+    text = downloaded(page, "dagitty")[0].read_text(encoding="utf-8")
+    assert text.startswith("pdag {") and text.count(" -- ") == len(sachs.cpdag.undirected_edges())
+    edges = json.loads(downloaded(page, "json")[0].read_text(encoding="utf-8"))["edges"]
+    assert sum(not edge["directed"] for edge in edges) == len(sachs.cpdag.undirected_edges())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_is_accessible(open_page, sachs, scheme):
+    page = open_page(sachs, color_scheme=scheme)
+    page.fill("#search", sachs.graph.names[0])
+    # The page's own policy forbids scripts that are not its own; the debugger may still evaluate one.
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]] == []
+
+
+def test_theme_follows_the_system_and_the_button(open_page, sachs):
+    page = open_page(sachs, color_scheme="dark")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(paper)
+    page.click("#theme")
+    light = page.evaluate(paper)
+    assert (dark, light) == ("rgb(20, 23, 27)", "rgb(255, 255, 255)")
+    assert drawn(page).evaluate("cy => cy.nodes()[0].style('color')") == "rgb(27,31,36)"
+    assert page.get_attribute("#theme", "aria-pressed") == "false"
+
+
+def test_it_prints_light_and_whole(open_page, sachs):
+    page = open_page(sachs, color_scheme="dark")
+    assert len(page.pdf()) > 10_000
+    page.emulate_media(media="print")
+    assert page.locator("#controls").is_hidden() and page.locator("#edges").is_visible()
+
+
+def test_hostile_names_are_only_text(open_page):
+    names = [HOSTILE, "</script><script>alert(2)</script>", '"><b>', "line\nbreak", "\u2028"]
+    dag = Dag.from_edges([(names[0], names[1], 1.0), (names[1], names[2], -1.0)], names=names)
+    verdict = Verdict("m", True, "r", "a", 5, 2, notes=(HOSTILE,), warnings=(HOSTILE,))
+    page = open_page(Result(dag, verdict, dag.cpdag(), {}, {"settings": {HOSTILE: HOSTILE}}))
+    page.fill("#search", HOSTILE)
+    page.press("#search", "Enter")
+    assert page.text_content("#panel h3") == HOSTILE
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.mouse.move(*screen_place(page, "n0"))
+    page.wait_for_selector("#tip:not([hidden])")
+    assert page.text_content("#tip") == HOSTILE
+    assert page.locator("img, b, main script").count() == 0
+    assert from_dot(downloaded(page, "dot")[0].read_text(encoding="utf-8")) == dag
+    assert from_json(downloaded(page, "json")[0].read_text(encoding="utf-8")) == dag
+
+
+def test_a_graph_without_edges(open_page):
+    dag = Dag.empty(["a", "b", "c"])
+    page = open_page(Result(dag, Verdict("m", True, "r", "a", 3, 0, empty="nothing passes"), dag.cpdag()))
+    assert count(page) == "Showing 0 of 0 edges."
+    page.fill("#search", "b")
+    assert page.text_content("#panel h3") == "b"
+
+
+def test_a_large_graph_opens(open_page):
+    dag = Dag(random_weights(random_dag(2000, "ER2", 0), random_state=0))
+    page = open_page(Result(dag, Verdict("m", True, "r", "a", 2000, dag.n_edges), dag.cpdag()))
+    assert count(page) == f"Showing {dag.n_edges} of {dag.n_edges} edges."
+    page.fill("#search", "x1234")
+    assert page.text_content("#panel h3") == "x1234"
+    assert drawn(page).evaluate("cy => cy.zoom()") >= 0.35
+    assert page.locator("#edges tbody tr").count() == 300
+    page.click("#more")
+    assert page.locator("#edges tbody tr").count() == dag.n_edges

@@ -1,0 +1,111 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from acyclic.data.simulate import random_dag
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.layout import EDGE_GAP, NODE_GAP, NODE_HEIGHT, _Drawing, _inversions, assign_layers, label, layout
+from strategies import dags
+
+
+def drawing(dag):
+    joined = dag.adjacency.any(axis=0) | dag.adjacency.any(axis=1)
+    return _Drawing(assign_layers(dag), dag.adjacency, joined)
+
+
+@given(dags(max_nodes=12))
+def test_every_edge_leads_to_the_right(dag):
+    placed = layout(dag)
+    for i, j in np.argwhere(dag.adjacency).tolist():
+        xs = [placed.x[i] + placed.widths[i] / 2, *(x for x, _ in placed.bends.get((i, j), ()))]
+        xs.append(placed.x[j] - placed.widths[j] / 2)
+        assert (np.diff(xs) > 0).all()
+        assert len(placed.bends.get((i, j), ())) == placed.layers[j] - placed.layers[i] - 1
+
+
+@given(dags(max_nodes=12))
+def test_no_two_nodes_overlap_and_all_lie_in_the_box(dag):
+    placed = layout(dag)
+    for i, j in combinations(range(dag.n_nodes), 2):
+        beside = abs(placed.x[i] - placed.x[j]) >= (placed.widths[i] + placed.widths[j]) / 2
+        assert beside or abs(placed.y[i] - placed.y[j]) >= NODE_HEIGHT
+    assert (placed.x - placed.widths / 2).min() == pytest.approx(0, abs=1e-9)
+    assert (placed.x + placed.widths / 2).max() <= placed.width + 1e-9
+    assert (placed.y - NODE_HEIGHT / 2).min() >= -1e-9
+    assert (placed.y + NODE_HEIGHT / 2).max() <= placed.height + 1e-9
+
+
+@given(dags(max_nodes=10))
+def test_a_bend_is_clear_of_the_nodes_of_its_layer(dag):
+    placed, drawn = layout(dag), drawing(dag)
+    for bends in placed.bends.values():
+        for x, y in bends:
+            column = np.flatnonzero((np.abs(placed.x - x) < 1e-6) & dag.adjacency.any(axis=0))
+            gaps = np.abs(placed.y[column] - y)
+            assert (gaps >= (NODE_HEIGHT + NODE_GAP + drawn.edge_gap) / 2 - 1e-6).all()
+
+
+def test_the_same_graph_has_the_same_places():
+    dag = Dag(random_dag(40, "SF3", 1).astype(float))
+    once, again = layout(dag), layout(dag)
+    assert once.x.tobytes() == again.x.tobytes() and once.y.tobytes() == again.y.tobytes()
+    assert once.bends == again.bends
+
+
+def test_layers_by_hand():
+    edges = [("a", "b"), ("b", "c"), ("c", "d"), ("root", "d"), ("a", "leaf")]
+    dag = Dag.from_edges(edges, ["a", "b", "c", "d", "root", "leaf", "alone"])
+    assert dict(zip(dag.names, assign_layers(dag).tolist())) == {
+        "a": 0, "b": 1, "c": 2, "d": 3, "root": 2, "leaf": 1, "alone": 0,
+    }  # fmt: skip
+
+
+def test_crossings_are_found_and_removed():
+    # a, b, c lead to z, y, x: three crossings as given, none in the best order.
+    dag = Dag.from_edges([("a", "z"), ("b", "y"), ("c", "x")], names=["a", "b", "c", "x", "y", "z"])
+    drawn = drawing(dag)
+    assert drawn.crossings() == 3
+    drawn.order()
+    assert drawn.crossings() == 0
+
+
+@given(dags(max_nodes=10))
+def test_ordering_never_adds_crossings(dag):
+    drawn = drawing(dag)
+    before = drawn.crossings()
+    drawn.order()
+    assert drawn.crossings() <= before
+
+
+def test_inversions_are_those_of_the_definition():
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(0, 6, (40, 2)).astype(float)
+    naive = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(pairs.tolist(), 2))
+    assert _inversions(pairs) == naive
+
+
+def test_isolated_nodes_are_below_the_rest():
+    dag = Dag.from_edges([("a", "b")], names=["a", "b", *(f"alone {k}" for k in range(30))])
+    placed = layout(dag)
+    assert placed.y[2:].min() > placed.y[:2].max() + NODE_HEIGHT
+    assert len(set(placed.y[2:].tolist())) > 1
+
+
+def test_a_chain_is_straight():
+    dag = Dag.from_edges([("a", "b"), ("b", "c"), ("c", "d")], names=["a", "b", "c", "d"])
+    assert np.ptp(layout(dag).y) == pytest.approx(0)
+
+
+def test_many_bends_move_closer():
+    few = drawing(Dag.from_edges([("a", "b"), ("b", "c"), ("a", "c")], names=["a", "b", "c"]))
+    many = drawing(Dag(np.triu(np.ones((14, 14)), 1)))
+    assert few.edge_gap == EDGE_GAP > many.edge_gap > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "drawn"), [("rain", "rain"), ("two\nlines", "two lines"), ("", "∅"), ("n" * 300, "n" * 23 + "…")]
+)
+def test_labels_are_one_short_line(name, drawn):
+    assert label(name) == drawn

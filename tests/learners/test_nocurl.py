@@ -1,0 +1,137 @@
+import numpy as np
+import pytest
+
+from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.moments import Moments
+from acyclic.data.simulate import random_dag, simulate
+from acyclic.errors import InputError
+from acyclic.graphs.metrics import shd
+from acyclic.learners.nocurl import NoCurl, lbfgs, potential
+from acyclic.objective.constraints import constraint
+from acyclic.objective.scores import LeastSquares
+from acyclic.solvers.inner import proximal_newton
+from acyclic.solvers.problem import Penalty, Problem
+from acyclic.solvers.solution import Monitor, State
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulate(n_nodes=10, n=1000, random_state=3)
+
+
+def reach(edges):
+    return np.linalg.matrix_power(np.eye(len(edges)) + edges, len(edges)) > 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_potential_solves_the_published_system(seed):
+    d = 7
+    edges = np.random.default_rng(seed).random((d, d)) < 0.15
+    np.fill_diagonal(edges, False)
+    closure = reach(edges) & ~np.eye(d, dtype=bool)
+    b = closure.sum(axis=1) - closure.sum(axis=0)
+    system = np.ones((d - 1, d - 1)) - d * np.eye(d - 1)
+    published = np.append(np.linalg.solve(system, b[:-1]), 0.0)
+    found = potential(edges, Mask.unrestricted(d))
+    assert found - found[-1] == pytest.approx(published)
+
+
+def test_the_potential_rises_along_every_edge_of_a_dag():
+    dag = random_dag(20, "ER2", 1)
+    found = potential(dag, Mask.unrestricted(20))
+    sources, targets = np.nonzero(dag)
+    assert (found[sources] < found[targets]).all()
+
+
+def test_the_second_stage_is_least_squares_on_all_of_lower_potential(data):
+    model = NoCurl(threshold=0).fit(data.X)
+    centred = data.X - data.X.mean(axis=0)
+    for target in range(10):
+        lower = np.flatnonzero(model.potential_ < model.potential_[target])
+        expected = np.linalg.lstsq(centred[:, lower], centred[:, target], rcond=None)[0]
+        assert model.adjacency_matrix_[lower, target] == pytest.approx(expected, rel=1e-8)
+        assert np.count_nonzero(model.adjacency_matrix_[:, target]) == len(lower)
+
+
+@pytest.mark.parametrize("name", ["binomial", "fast-tmpi"])
+def test_both_minimisers_end_at_minima_of_one_function(data, name):
+    problem = Problem(LeastSquares(Moments.from_array(data.X)), constraint(name), 0.0)
+    penalty, monitor = Penalty(alpha=1000.0), Monitor()
+    newton = proximal_newton(problem, penalty, State(problem.start()), monitor, "")
+    quasi = lbfgs(problem, penalty, State(problem.start()), monitor, "")
+    # From where one of them ended the other finds no lower value.
+    assert lbfgs(problem, penalty, State(newton.weights), monitor, "").total == pytest.approx(newton.total, rel=1e-6)
+    again = proximal_newton(problem, penalty, State(quasi.weights), monitor, "")
+    assert again.total == pytest.approx(quasi.total, rel=1e-4)
+    assert again.total <= quasi.total
+
+
+@pytest.mark.parametrize("inner", ["proximal-newton", "lbfgs"])
+@pytest.mark.parametrize("lambda1", [10.0, 1000.0])
+def test_both_published_settings_come_close_to_the_truth(inner, lambda1):
+    distances = []
+    for seed in range(4):
+        data = simulate(n_nodes=10, n=1000, random_state=seed)
+        distances.append(shd(data.graph, NoCurl(lambda1=lambda1, inner=inner).fit(data.X).causal_graph_))
+    assert np.mean(distances) < 5
+
+
+def test_knowledge_is_obeyed(data):
+    a, b, _ = data.graph.edges()[0]
+    c, d, _ = data.graph.edges()[-1]
+    knowledge = Knowledge(forbidden=[(a, b)], required=[(d, c)], bounds={(d, c): (0.2, 0.4)})
+    model = NoCurl(knowledge=knowledge).fit(Moments.from_array(data.X, data.names))
+    assert knowledge.compile(data.names).check(model.adjacency_matrix_) == []
+    assert model.potential_[data.names.index(d)] <= model.potential_[data.names.index(c)]
+
+
+def test_stopped_fits_return_what_they_have(data):
+    stopped = NoCurl(time_limit=0.0).fit(data.X)
+    assert not stopped.verdict_.converged
+    assert "time limit" in stopped.verdict_.reason
+    seen = []
+    called = NoCurl(inner="lbfgs", callback=lambda progress: seen.append(progress) or len(seen) == 3).fit(data.X)
+    assert len(seen) == 3
+    assert "callback" in called.verdict_.reason
+
+
+def test_a_fit_goes_on_from_its_checkpoint(data, tmp_path):
+    whole = NoCurl(lambda1=10).fit(data.X)
+    path = tmp_path / "run.npz"
+    calls = iter(range(100))
+    NoCurl(lambda1=10, checkpoint=path, callback=lambda progress: next(calls) == 4).fit(data.X)
+    resumed = NoCurl(lambda1=10, checkpoint=path).fit(data.X)
+    assert np.array_equal(resumed.adjacency_matrix_, whole.adjacency_matrix_)
+
+
+def test_why_the_graph_is_empty():
+    X = np.random.default_rng(0).normal(size=(500, 4))
+    assert "first-stage weights" in NoCurl().fit(X).verdict_.empty
+    assert "one column" in NoCurl().fit(X[:, :1]).verdict_.empty
+
+
+def test_the_verdict_names_settings_and_assumption(data):
+    text = str(NoCurl(lambda1=10).fit(data.X).verdict_)
+    assert "binomial penalty 10 then 1000" in text
+    assert "equal noise variances" in text
+
+
+def test_duplicated_columns_and_few_rows_end():
+    X = np.random.default_rng(0).normal(size=(6, 8))
+    X[:, 4:] = X[:, :4]
+    assert np.isfinite(NoCurl(threshold=0).fit(X).adjacency_matrix_).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"lambda1": 0.0}, "lambda1 and lambda2"),
+        ({"lambda2": -1.0}, "lambda1 and lambda2"),
+        ({"potential_threshold": -0.1}, "potential_threshold"),
+        ({"threshold": -0.1}, "threshold"),
+        ({"inner": "adam"}, "inner"),
+    ],
+)
+def test_errors_say_what_is_wrong(data, settings, message):
+    with pytest.raises(InputError, match=message):
+        NoCurl(**settings).fit(data.X)

@@ -1,0 +1,41 @@
+import sys
+
+import pytest
+
+from acyclic.errors import MissingExtraError
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.drawing import NEGATIVE, POSITIVE
+from acyclic.learners.verdict import Verdict
+from acyclic.result import Result
+
+
+@pytest.fixture
+def result():
+    edges = [("$a_{b$", "b", 1.0), ("b", "c", -0.5), ("$a_{b$", "c", 2.0)]
+    dag = Dag.from_edges(edges, names=["$a_{b$", "b", "c", "alone"])
+    support = {("b", "c"): "independence"}
+    return Result(dag, Verdict("m", True, "r", "a", 4, 3), dag.cpdag(), support)
+
+
+def test_the_figure_shows_the_graph(result, tmp_path):
+    colors = pytest.importorskip("matplotlib.colors")
+    figure = result.plot()
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.texts] == list(result.graph.names)
+    drawn = [(colors.to_hex(patch.get_edgecolor()), patch.get_linestyle()) for patch in axes.patches]
+    assert [colour for colour, _ in drawn] == [POSITIVE, POSITIVE, NEGATIVE]
+    assert [style == "solid" or style == "-" for _, style in drawn] == [False, False, True]
+    figure.savefig(tmp_path / "graph.png")
+    assert (tmp_path / "graph.png").stat().st_size > 1000
+
+
+def test_it_draws_where_it_is_told_to(result):
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    axes = figure.add_subplot()
+    assert result.plot(ax=axes) is figure and len(axes.patches) == 3
+
+
+def test_without_matplotlib_the_error_names_the_extra(result, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(MissingExtraError, match=r"Result.plot needs matplotlib; .*acyclic\[plot\]"):
+        result.plot()

@@ -1,0 +1,90 @@
+import csv
+import io
+import os
+
+import pytest
+
+import acyclic
+from acyclic.errors import InputError
+from acyclic.graphs.formats import read
+from acyclic.report.folder import FILES, edge_list, write_files, write_folder
+from acyclic.trust.bootstrap import bootstrap
+
+
+@pytest.fixture(scope="module")
+def learned():
+    data = acyclic.simulate(n_nodes=5, n=300, random_state=2)
+    return acyclic.learn(data.X), data.X
+
+
+def test_the_folder_holds_the_graph_in_every_format(learned, tmp_path):
+    result, _ = learned
+    folder = write_folder(result, tmp_path / "deep" / "run")
+    assert sorted(entry.name for entry in folder.iterdir()) == sorted(FILES)
+    assert acyclic.load(folder / "result.json").graph == result.graph
+    assert read(folder / "graph.dot") == read(folder / "graph.graphml") == result.graph
+    assert read(folder / "edges.csv").edges() == sorted(read(folder / "edges.csv").edges())
+    assert {edge[:2] for edge in read(folder / "edges.csv").edges()} == {edge[:2] for edge in result.graph.edges()}
+    assert [entry.name for entry in folder.parent.iterdir()] == ["run"]
+
+
+def test_an_earlier_run_is_replaced_only_by_force(learned, tmp_path):
+    result, _ = learned
+    folder = write_folder(result, tmp_path / "run")
+    (folder / "report.html").write_text("mine")
+    with pytest.raises(InputError, match="holds an earlier run; name another folder with --out, or replace it"):
+        write_folder(result, folder)
+    assert (folder / "report.html").read_text() == "mine"
+    write_folder(result, folder, force=True)
+    assert (folder / "report.html").read_text() != "mine"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+
+
+def test_other_files_are_never_replaced(learned, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="holds other files"):
+        write_folder(learned[0], tmp_path, force=True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.tex"]
+    with pytest.raises(InputError, match="is a file; name a folder"):
+        write_folder(learned[0], tmp_path / "thesis.tex", force=True)
+
+
+def test_an_empty_folder_is_free(learned, tmp_path):
+    (tmp_path / "run").mkdir()
+    assert len(list(write_folder(learned[0], tmp_path / "run").iterdir())) == len(FILES)
+
+
+def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
+    def broken(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("pathlib.Path.rename", broken)
+    with pytest.raises(OSError, match="disk full"):
+        write_files({"a.txt": "text"}, tmp_path / "run")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failed_replacement_keeps_the_earlier_run(tmp_path, monkeypatch):
+    write_files({"a.txt": "old"}, tmp_path / "run")
+    original, calls = os.rename, []
+
+    def second_fails(self, target):
+        calls.append(target)
+        if len(calls) == 2:
+            raise OSError("disk full")
+        original(self, target)
+
+    monkeypatch.setattr("pathlib.Path.rename", second_fails)
+    with pytest.raises(OSError, match="disk full"):
+        write_files({"a.txt": "new"}, tmp_path / "run", force=True)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
+    assert (tmp_path / "run" / "a.txt").read_text() == "old"
+
+
+def test_the_edge_list_has_what_is_known(learned):
+    result, X = learned
+    found = bootstrap(acyclic.learn, X, draws=4)
+    rows = list(csv.DictReader(io.StringIO(edge_list(result.with_evidence(confidence=found)))))
+    assert [(row["source"], row["target"], float(row["weight"])) for row in rows] == result.graph.edges()
+    assert all(0 <= float(row["confidence"]) <= 1 and row["support"] for row in rows)
+    assert "confidence" not in edge_list(result).splitlines()[0]

@@ -1,0 +1,233 @@
+import base64
+import dataclasses
+import hashlib
+import html.parser
+import json
+import math
+import re
+import subprocess
+import sys
+from importlib.resources import files
+
+import pytest
+from hypothesis import given, settings
+
+import acyclic
+from acyclic.errors import InputError
+from acyclic.graphs.dag import Dag
+from acyclic.learners.verdict import Verdict
+from acyclic.report import report
+from acyclic.result import Result
+from acyclic.trust.audit import audit
+from acyclic.trust.bootstrap import bootstrap
+from acyclic.trust.choice import choose_l1
+from strategies import any_weights, dags, hostile_names
+
+STATIC = files("acyclic.report") / "static"
+HOSTILE = "</script><img src=x onerror=alert(1)>&\u2028"
+
+
+class Page(html.parser.HTMLParser):
+    """Tags with attributes, and the text of each script."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.tags, self.scripts, self.text, self._inside = [], [], [], None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self._inside = tag
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, text):
+        if self._inside == "script":
+            self.scripts[-1] += text
+        elif self._inside != "style":
+            self.text.append(text)
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    @property
+    def data(self):
+        return json.loads(self.scripts[0])
+
+
+def plain_result(dag, **fields):
+    verdict = Verdict("test", True, "it ended", "none", dag.n_nodes, dag.n_edges)
+    return Result(dag, verdict, dag.cpdag(), **fields)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    data = acyclic.simulate(n_nodes=6, n=300, random_state=4)
+    return acyclic.learn(data.X), data.X
+
+
+def test_the_page_holds_the_graph(learned):
+    result, _ = learned
+    data = Page(report(result, title="T")).data
+    names = [node["name"] for node in data["nodes"]]
+    edges = [(names[edge["source"]], names[edge["target"]], edge["weight"]) for edge in data["edges"]]
+    assert edges == result.graph.edges()
+    assert data["order"] == result.graph.order.tolist()
+    for edge in data["edges"]:
+        pair = names[edge["source"]], names[edge["target"]]
+        assert edge["support"] == result.support[pair]
+        assert edge["reversible"] == (
+            tuple(sorted(pair)) in {tuple(sorted(e)) for e in result.cpdag.undirected_edges()}
+        )
+
+
+def test_the_page_asks_for_nothing(learned):
+    text = report(learned[0])
+    page = Page(text)
+    for tag, attributes in page.tags:
+        assert tag not in ("img", "iframe", "object", "embed", "base", "form") or attributes.get("id") == "controls"
+        assert "src" not in attributes and "action" not in attributes
+        assert attributes.get("href", "#")[:1] == "#" or attributes["href"] == "data:,"
+    assert "url(" not in (STATIC / "report.css").read_text() and "@import" not in (STATIC / "report.css").read_text()
+    assert len(text.encode()) < 1_500_000
+
+
+def test_the_policy_allows_our_scripts_by_digest_and_no_request(learned):
+    page = Page(report(learned[0]))
+    policy = next(a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv"))
+    assert "default-src 'none'" in policy and "connect-src" not in policy and "http" not in policy
+    allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+    digests = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in page.scripts[1:]}
+    assert digests == allowed and len(digests) == 2
+
+
+def test_hostile_names_are_text_everywhere():
+    dag = Dag.from_edges([(HOSTILE, "b", 1.0)], names=[HOSTILE, "b"])
+    verdict = Verdict("m", True, "r", "a", 2, 1, notes=(f"{HOSTILE} is odd",), warnings=(HOSTILE,))
+    result = Result(dag, verdict, dag.cpdag(), {}, {"settings": {HOSTILE: HOSTILE}, "table": HOSTILE})
+    text = report(result, notes=[HOSTILE], title=HOSTILE)
+    page = Page(text)
+    assert "<img" not in text and len(page.scripts) == 3
+    assert page.data["nodes"][0]["name"] == HOSTILE
+    assert any(f"{HOSTILE} is odd" in piece for piece in page.text)
+    assert "\u2028" not in page.scripts[0]
+
+
+@settings(max_examples=25, deadline=None)
+@given(dags(max_nodes=5, weights=any_weights, names=hostile_names))
+def test_any_graph_gives_a_page(dag):
+    page = Page(report(plain_result(dag)))
+    assert [node["name"] for node in page.data["nodes"]] == list(dag.names)
+    assert [edge["weight"] for edge in page.data["edges"]] == [weight for *_, weight in dag.edges()]
+
+
+def test_half_a_surrogate_pair_does_not_break_the_file(tmp_path):
+    report(plain_result(Dag.empty(["\ud800", "b"])), tmp_path / "page.html")
+    assert Page((tmp_path / "page.html").read_text(encoding="utf-8")).data["nodes"][0]["name"] == "\ud800"
+
+
+def test_evidence_is_shown(learned):
+    result, X = learned
+    found = bootstrap(acyclic.learn, X, draws=5)
+    chosen = choose_l1(acyclic.Notears(), X, [0.5, 0.1])
+    page = Page(report(result, confidence=found, audit=audit(X, rescalings=0), curve=chosen, notes=["a remark"]))
+    text = " ".join(page.text)
+    assert "5 of 5 draws" in text and "a remark" in text and "keep their direction" in text
+    assert "was chosen by ebic" in text
+    names = list(found.names)
+    for edge in page.data["edges"]:
+        assert edge["confidence"] == found.edge[edge["source"], edge["target"]]
+        assert edge["either"] == pytest.approx(found.adjacency[edge["source"], edge["target"]])
+    assert names == [node["name"] for node in page.data["nodes"]]
+
+
+def test_without_evidence_there_is_no_section_of_it(learned):
+    text = " ".join(Page(report(learned[0])).text)
+    assert not re.search(r"\b(Confidence|Audit|Curve)\b", text)
+
+
+def test_an_edge_that_no_draw_has_is_not_unknown_but_never_found(learned):
+    result, _ = learned
+    page = Page(report(result, confidence={"draws": 3, "requested": 3, "edges": [], "notes": []}))
+    assert {edge["confidence"] for edge in page.data["edges"]} == {0.0}
+    assert {edge["lower"] for edge in page.data["edges"]} == {None}
+
+
+def test_a_trace_is_drawn(learned):
+    trace = [{"step": k, "objective": 1 / (1 + k), "h": float("nan")} for k in range(4)]
+    text = report(learned[0], curve={"trace": trace})
+    assert text.count("<polyline") == 1 and "objective against steps" in text
+
+
+def test_the_path_of_the_table_stays_at_home(learned):
+    result = acyclic.Result.from_json(learned[0].to_json())
+    provenance = {**result.provenance, "table": "t.csv", "run": {"table": "/home/someone/t.csv", "seed": 3}}
+    text = report(Result(result.graph, result.verdict, result.cpdag, result.support, provenance))
+    assert "/home/someone" not in text and "<title>t.csv</title>" in text
+
+
+def test_the_file_is_the_text_and_whole(learned, tmp_path):
+    result, _ = learned
+    target = tmp_path / "page.html"
+    target.write_text("old")
+    assert result.report(target, title="x") is None
+    assert target.read_text(encoding="utf-8") == report(result, title="x")
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_the_same_result_gives_the_same_bytes(learned):
+    assert report(learned[0]) == report(Result.from_json(learned[0].to_json()))
+
+
+def test_evidence_survives_the_file(learned, tmp_path):
+    result, X = learned
+    full = result.with_evidence(confidence=bootstrap(acyclic.learn, X, draws=3), audit=audit(X, rescalings=0))
+    full.save(tmp_path / "run.json")
+    back = acyclic.load(tmp_path / "run.json")
+    assert back.confidence == json.loads(json.dumps(full.confidence)) and back.audit["text"] == full.audit["text"]
+    assert back.curve is None and "curve" not in json.loads(full.to_json())
+    assert report(back) == report(full)
+
+
+def test_evidence_of_another_kind_is_refused(learned):
+    with pytest.raises(InputError, match="confidence is float; give what acyclic returned"):
+        learned[0].with_evidence(confidence=0.9)
+
+
+def test_the_library_is_as_published():
+    recorded = re.search(r"`cytoscape.min.js`.*`([0-9a-f]{64})`", (STATIC / "SOURCES.md").read_text())[1]
+    assert hashlib.sha256((STATIC / "cytoscape.min.js").read_bytes()).hexdigest() == recorded
+    assert "Cytoscape Consortium" in (STATIC / "cytoscape.LICENSE").read_text()
+
+
+def test_a_large_graph_is_laid_out_and_small(tmp_path):
+    from acyclic.data.simulate import random_dag
+
+    page = report(plain_result(Dag(random_dag(500, "ER2", 0).astype(float))))
+    assert len(page.encode()) < 1_500_000
+
+
+def test_learning_does_not_load_the_report():
+    code = "import acyclic.result, sys; print('acyclic.report' in sys.modules, 'matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_notebooks_show_verdict_and_picture():
+    dag = Dag.from_edges([("<a>", "b", 1.0)], names=["<a>", "b"])
+    shown = plain_result(dag, support={("<a>", "b"): "equal variances"})._repr_html_()
+    assert "&lt;a&gt;" in shown and "<a>" not in shown
+    assert "stroke-dasharray" in shown and "<p>It converged: it ended.</p>" in shown
+
+
+def test_the_result_file_is_json_for_every_reader(learned):
+    def no_constant(name):
+        raise AssertionError(name)
+
+    result, _ = learned
+    verdict = dataclasses.replace(result.verdict, h=float("nan"), details={"spread": float("inf")})
+    text = dataclasses.replace(result, verdict=verdict).to_json()
+    json.loads(text, parse_constant=no_constant)
+    back = Result.from_json(text).verdict
+    assert math.isnan(back.h) and back.details == {"spread": None}

@@ -1,0 +1,325 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.cli import main
+from acyclic.errors import InputError
+from acyclic.graphs.formats import read
+from acyclic.report.folder import FILES
+
+pytest.importorskip("cyclopts", reason="the command line needs the extra cli")
+pytest.importorskip("rich", reason="the command line needs the extra cli")
+pytest.importorskip("polars", reason="reading files needs the extra files")
+
+from acyclic.cli.commands import app
+from acyclic.cli.settings import Settings, condensed, gathered
+from acyclic.data.moments import ColumnNote
+
+COMMANDS = ("learn", "audit", "bootstrap", "compare", "simulate", "report", "datasets")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+@pytest.fixture
+def table(here):
+    assert main(["simulate", "--nodes", "6", "--rows", "400", "--seed", "3", "--out", "data", "--quiet"]) == 0
+    return here / "data" / "table.csv"
+
+
+def examples(command):
+    """The example lines of a command's help."""
+    fence = re.search(r"```\n(.*?)```", app[command].default_command.__doc__, re.DOTALL)
+    return [line.strip() for line in fence[1].splitlines() if line.strip()]
+
+
+def words(line):
+    return re.findall(r'"[^"]*"|\S+', line)
+
+
+def test_the_examples_of_every_help_run(here, capsys):
+    order = ("datasets", "learn", "audit", "bootstrap", "compare", "simulate", "report")
+    assert sorted(order) == sorted(COMMANDS)
+    for command in order:
+        for line in examples(command):
+            first, *rest = [word.strip('"') for word in words(line)]
+            assert (first, rest[0]) == ("acyclic", command)
+            assert main(rest) == 0, capsys.readouterr().err
+            assert capsys.readouterr().out
+    assert sorted(entry.name for entry in (here / "sachs-again").iterdir()) == sorted(FILES)
+    assert acyclic.load(here / "sachs-again" / "result.json").confidence["draws"] == 20
+    assert "<title>Sachs 2005</title>" in (here / "sachs.html").read_text()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_purpose_flags_and_example(command, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main([command, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert app[command].default_command.__doc__.splitlines()[0] in shown
+    assert examples(command)[0] in shown and "--quiet" in shown
+    assert "Exit codes: 0" in shown
+
+
+def test_learn_writes_what_the_library_finds(table, here, capsys):
+    assert main(["learn", str(table)]) == 0
+    result = acyclic.load(here / "table-acyclic" / "result.json")
+    X = np.loadtxt(table, delimiter=",", skiprows=1)
+    expected = acyclic.learn(acyclic.Moments.from_array(X, names=result.graph.names))
+    assert [edge[:2] for edge in result.graph.edges()] == [edge[:2] for edge in expected.graph.edges()]
+    np.testing.assert_allclose(result.graph.weights, expected.graph.weights, rtol=1e-9, atol=1e-12)
+    shown = capsys.readouterr()
+    assert "It converged" in shown.out and "report.html" in shown.out and f"{result.graph.n_edges} edges" in shown.out
+    assert "learning" in shown.err and "\x1b" not in shown.err
+
+
+def test_flags_reach_the_reading_and_the_learner(table, here):
+    knowledge = here / "k.toml"
+    knowledge.write_text('forbidden = [["x0", "x1"]]\n')
+    flags = ["--columns", "x3", "x0", "x1", "x2", "--drop", "x2", "--standardize", "--knowledge", str(knowledge)]
+    flags += [
+        "--method",
+        "notears",
+        "--option.l1",
+        "0.02",
+        "--option.constraint",
+        "log-det",
+        "--threshold",
+        "0.1",
+        "--seed",
+        "5",
+        "--time-limit",
+        "60",
+    ]
+    assert main(["learn", str(table), *flags, "--out", "run", "--quiet"]) == 0
+    result = acyclic.load(here / "run" / "result.json")
+    assert result.graph.names == ("x3", "x0", "x1")
+    assert result.provenance["settings"]["constraint"] == "log-det"
+    assert result.provenance["settings"]["l1"] == 0.02 and result.provenance["settings"]["random_state"] == 5
+    assert result.verdict.threshold == 0.1 and "NOTEARS" in result.verdict.method
+    assert ("x0", "x1") not in {edge[:2] for edge in result.graph.edges()}
+    run = result.provenance["run"]
+    assert run["knowledge"] == {"forbidden": [["x0", "x1"]]} and run["standardize"] is True
+    assert run["columns"] == ["x3", "x0", "x1", "x2"] and run["table"] == str(table)
+
+
+def test_a_run_is_repeated_from_its_result_even_without_its_files(table, here):
+    (here / "k.toml").write_text('required = [["x0", "x5"]]\n')
+    assert main(["learn", str(table), "--knowledge", "k.toml", "--drop", "x2", "--out", "one", "--quiet"]) == 0
+    (here / "k.toml").unlink()
+    assert main(["learn", "--from", "one/result.json", "--out", "two", "--quiet"]) == 0
+    one, two = (acyclic.load(here / name / "result.json") for name in ("one", "two"))
+    assert one.graph == two.graph and one.provenance["run"] == two.provenance["run"]
+    assert one.provenance["data"] == two.provenance["data"] and ("x0", "x5") in {e[:2] for e in two.graph.edges()}
+    assert (here / "one" / "graph.dot").read_bytes() == (here / "two" / "graph.dot").read_bytes()
+
+
+def test_a_repeated_run_tells_when_the_table_has_changed(table, here):
+    assert main(["learn", str(table), "--out", "one", "--quiet"]) == 0
+    assert main(["learn", "--from", "one/result.json", "--out", "two", "--quiet"]) == 0
+    table.write_text(table.read_text() + "0,0,0,0,0,0\n")
+    assert main(["learn", "--from", "one/result.json", "--out", "three", "--quiet"]) == 0
+    assert main(["learn", "--from", "one/result.json", "--seed", "2", "--out", "four", "--quiet"]) == 0
+    warned = [
+        any("no longer the one" in text for text in acyclic.load(here / name / "result.json").verdict.warnings)
+        for name in ("one", "two", "three", "four")
+    ]
+    assert warned == [False, False, True, False]
+
+
+def test_flags_overrule_the_file_which_overrules_the_result(table, here):
+    (here / "run.toml").write_text('table = "data/table.csv"\nseed = 7\ndrop = ["x1"]\ntime-limit = 50\n')
+    assert main(["learn", str(table), "--seed", "1", "--drop", "x0", "--out", "one", "--quiet"]) == 0
+    run = gathered(None, Settings(seed=9), here / "run.toml", here / "one" / "result.json")
+    assert (run.settings.seed, run.settings.drop, run.settings.time_limit) == (9, ("x1",), 50)
+    assert run.table == here / "data" / "table.csv"
+    assert main(["learn", "--config", "run.toml", "--out", "two", "--quiet"]) == 0
+    assert acyclic.load(here / "two" / "result.json").graph.names == ("x0", "x2", "x3", "x4", "x5")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("sed = 1", "there is no setting 'sed'; it takes table"),
+        ("seed = true", "seed is true; it has to be of type int"),
+        ('columns = "x0"', 'columns is "x0"; it has to be of type list'),
+        ("seed = ", "is not a TOML file"),
+    ],
+)
+def test_a_wrong_config_is_refused_in_words(here, text, message):
+    (here / "run.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        gathered(here / "t.csv", Settings(), here / "run.toml")
+
+
+def test_log_and_missing_values(here):
+    (here / "t.csv").write_text(
+        "a,b,c\n" + "".join(f"{k + 1},{(k * 7) % 13 + 1},{(k * k) % 11 + 1}\n" for k in range(60)) + "3,,4\n"
+    )
+    assert main(["learn", "t.csv", "--log", "all", "--missing", "drop-rows", "--out", "run", "--quiet"]) == 0
+    result = acyclic.load(here / "run" / "result.json")
+    assert result.provenance["rows"] == 60
+    assert any("each was replaced by its natural logarithm" in note for note in result.verdict.notes)
+    assert main(["learn", "t.csv", "--out", "other", "--quiet"]) == 1
+
+
+def test_notes_on_many_columns_become_one():
+    notes = [ColumnNote("log", name, (), f"{name!r} was replaced") for name in "abcde"]
+    notes += [ColumnNote("missing", "", (), "2 rows were dropped"), ColumnNote("constant", "f", (), "'f' is constant")]
+    expected = ["'a', 'b', 'c' and 2 more: each was replaced", "2 rows were dropped", "'f' is constant"]
+    assert condensed(notes) == expected
+
+
+def test_bootstrap_and_audit_go_into_the_report(table, here, capsys):
+    assert main(["learn", str(table), "--bootstrap", "6", "--audit", "--jobs", "1", "--out", "run"]) == 0
+    result = acyclic.load(here / "run" / "result.json")
+    assert result.confidence["draws"] == 6 and result.audit["refits"] > 0
+    page = (here / "run" / "report.html").read_text()
+    assert "6 of 6 draws" in page and "refits under other units" in page
+    assert "confidence" in capsys.readouterr().out
+
+
+def test_json_is_one_document_and_quiet_is_silent(table, here, capsys):
+    assert main(["learn", str(table), "--json", "--out", "run"]) == 0
+    shown = capsys.readouterr().out
+    assert acyclic.Result.from_json(shown).graph == acyclic.load(here / "run" / "result.json").graph
+    for arguments in (["audit", str(table)], ["bootstrap", str(table), "--draws", "3"], ["datasets"]):
+        assert main([*arguments, "--json"]) == 0
+        assert isinstance(json.loads(capsys.readouterr().out), dict)
+        assert main([*arguments, "--quiet"]) == 0
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err) == ("", "")
+
+
+def test_compare_takes_graphs_and_results(table, here, capsys):
+    assert main(["learn", str(table), "--out", "run", "--quiet"]) == 0
+    for estimate in ("result.json", "graph.dot", "graph.graphml"):
+        assert main(["compare", "data/graph.json", f"run/{estimate}", "--json"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        expected = acyclic.compare(read(here / "data" / "graph.json"), read(here / "run" / "graph.dot"))
+        assert found["shd"] == expected.shd and found["sid"] == expected.sid
+
+
+def test_the_bundled_data_are_written_exactly(here):
+    assert main(["datasets", "sachs", "--quiet"]) == 0
+    sachs = acyclic.load_sachs()
+    np.testing.assert_array_equal(np.loadtxt("sachs/table.csv", delimiter=",", skiprows=1), sachs.X)
+    assert read("sachs/graph-17.json") == sachs.graphs["17"]
+    assert main(["datasets", "ecoli70", "--out", "net", "--quiet"]) == 0
+    assert read("net/graph.json") == acyclic.load_network("ecoli70").graph
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["learn"], 1, "no table was given; name a file"),
+        (["learn", "none.csv"], 1, "none.csv"),
+        (["learn", "data/table.csv", "--drop", "y"], 1, "y"),
+        (["learn", "data/table.csv", "--method", "magic"], 1, "there is no method 'magic'"),
+        (["learn", "data/table.csv", "--knowledge", "none.toml"], 1, "none.toml"),
+        (["learn", "data/table.csv", "--out", "data"], 1, "holds other files"),
+        (["learn", "--from", "data/graph.json"], 1, "not a result file"),
+        (["compare", "data/graph.json", "data/table.xyz"], 1, "a graph file ends in"),
+        (["report", "none.json"], 1, "No such file"),
+        (["datasets", "titanic"], 1, "there is no bundled data 'titanic'"),
+        (["simulate", "--nodes", "6", "--out", "data"], 1, "--force"),
+        (["simulate", "--noise", "loud", "--out", "new"], 1, "loud"),
+        (["lern"], 2, 'Did you mean "learn"'),
+        (["learn", "data/table.csv", "--speed", "9"], 2, "--speed"),
+        (["learn", "data/table.csv", "--seed", "x"], 2, "--seed"),
+        (["learn", "data/table.csv", "--seed", "1.5"], 2, "--seed"),
+        (["simulate", "--rows", "1.5"], 2, "--rows"),
+        (["learn", "data/table.csv", "--missing", "guess"], 2, "drop-rows"),
+        (["compare", "data/graph.json"], 2, "ESTIMATE"),
+    ],
+)
+def test_errors_are_one_sentence_with_the_right_code(table, capsys, arguments, code, message):
+    assert main(arguments) == code
+    shown = capsys.readouterr()
+    *stages, sentence = shown.err.strip().splitlines()
+    assert sentence.startswith("error: ") and message in sentence
+    assert set(stages) <= {"reading", "learning"} and shown.out == ""
+
+
+def test_debug_shows_the_traceback(here, capsys):
+    assert main(["learn", "none.csv", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_earlier_run_is_kept_without_force(table, here, capsys):
+    assert main(["learn", str(table), "--out", "run", "--quiet"]) == 0
+    before = (here / "run" / "result.json").read_bytes()
+    assert main(["learn", str(table), "--out", "run", "--seed", "1"]) == 1
+    assert (here / "run" / "result.json").read_bytes() == before
+    assert main(["learn", str(table), "--out", "run", "--seed", "1", "--force", "--quiet"]) == 0
+    assert acyclic.load(here / "run" / "result.json").provenance["run"]["seed"] == 1
+
+
+def test_a_time_limit_gives_the_best_so_far(table, here):
+    assert main(["learn", str(table), "--time-limit", "0", "--out", "run", "--quiet"]) == 0
+    assert "time limit" in acyclic.load(here / "run" / "result.json").verdict.reason
+
+
+def test_control_c_writes_the_best_so_far(here):
+    assert main(["simulate", "--nodes", "150", "--rows", "300", "--seed", "1", "--out", "big", "--quiet"]) == 0
+    command = [sys.executable, "-m", "acyclic", "learn", "big/table.csv", "--method", "notears", "--out", "run"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, cwd=here, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    )
+    for line in process.stderr:
+        if line.startswith("learning: "):
+            break
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "did NOT converge: it was interrupted" in out
+    assert acyclic.load(here / "run" / "result.json").verdict.reason == "it was interrupted"
+
+
+def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("acyclic.data.tables.read_table", interrupted)
+    assert main(["learn", "t.csv"]) == 1
+    assert "interrupted before there was anything to write" in capsys.readouterr().err
+    assert list(here.iterdir()) == []
+
+
+def test_bars_on_a_terminal(table, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert main(["bootstrap", str(table), "--draws", "4"]) == 0
+    assert "\x1b[" in capsys.readouterr().err
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.delitem(sys.modules, "acyclic.cli.commands")
+    monkeypatch.setitem(sys.modules, "cyclopts", None)
+    assert main(["learn"]) == 1
+    assert "pip install 'acyclic[cli]'" in capsys.readouterr().err
+
+
+def test_starting_loads_no_numerics():
+    heavy = ["numpy", "scipy", "polars", "sklearn"]
+    code = f"import sys, acyclic.cli.commands; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == acyclic.__version__
