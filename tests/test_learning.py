@@ -81,9 +81,9 @@ def test_threshold_is_absolute_and_optional():
     "method", ["equal-variance", "order-search", "notears", "golem", "nocurl", "ges", "mmhc", "sortnregress"]
 )
 def test_single_methods(method):
-    data = simulated(8, 1)
+    data = simulated(10, 1, graph="ER1")
     result = acyclic.learn(data.X, method=method)
-    assert distance(data, result, cpdag=True) <= 6
+    assert distance(data, result, cpdag=True) <= 4
     assert result.provenance["settings"]["method"] == method
 
 
