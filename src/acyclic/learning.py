@@ -18,7 +18,15 @@ from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import compelled
 from acyclic.learners.base import Table, compiled_knowledge
-from acyclic.learners.equal_variance import CLASS, EQUAL, EqualVariance, OrderSearch, why_empty
+from acyclic.learners.equal_variance import (
+    CLASS,
+    EQUAL,
+    EqualVariance,
+    EqualVariances,
+    OrderSearch,
+    residual_variances,
+    why_empty,
+)
 from acyclic.learners.golem import Golem
 from acyclic.learners.greedy import Ges, Mmhc
 from acyclic.learners.nocurl import NoCurl
@@ -209,15 +217,8 @@ class _Candidate:
     noise: str
     weights: Floats
     bic: float
-    spread: float
-    statistic: float
-    limit: float
+    test: EqualVariances
     complete: bool = True
-
-    @property
-    def credible(self) -> bool:
-        """Whether the residual variances agree with each other."""
-        return self.statistic <= self.limit
 
 
 def _automatic(run: _Run, threshold: float) -> tuple[Dag, Verdict]:
@@ -226,7 +227,7 @@ def _automatic(run: _Run, threshold: float) -> tuple[Dag, Verdict]:
         run.stage("equal-variance order", 0)
         best = _equal_variance(run)
         run.stage("equal-variance order", 1, best.weights)
-        if best.credible:
+        if best.test.accepted and not _standardised(run.moments):
             best = _searched(run, best)
         else:
             run.stage("order search under the Gaussian BIC", 1, best.weights)
@@ -273,8 +274,7 @@ def _unequal_variance(run: _Run, start: _Candidate) -> _Candidate:
     such an order is nearly right on its own and saves the others.
     """
     moments, scaled = run.moments, run.moments.standardized()
-    same_units = np.allclose(np.diag(moments.covariance)[np.diag(scaled.covariance) > 0], 1.0, rtol=1e-6)
-    useful = start.spread <= USEFUL_SPREAD and not same_units
+    useful = start.test.spread <= USEFUL_SPREAD and not _standardised(moments)
     orders = [Dag(start.weights).order] if useful else [equal_variance_order(scaled, run.mask)]
     found = bic_order_search(
         moments,
@@ -285,34 +285,22 @@ def _unequal_variance(run: _Run, start: _Candidate) -> _Candidate:
         time_limit=run.left(),
         random_state=run.random_state,
     )
-    test = _candidate(run, found.weights, "unequal")
-    return replace(
-        test, statistic=start.statistic, limit=start.limit, spread=start.spread, complete=found.status == "complete"
-    )
+    # The test that decided is the one on the graph under equal variances.
+    other = _candidate(run, found.weights, "unequal")
+    return replace(other, test=start.test, complete=found.status == "complete")
 
 
 def _candidate(run: _Run, weights: Floats, noise: str) -> _Candidate:
-    """Weights with their penalised likelihood, and the likelihood ratio of unequal against equal noise variances.
-
-    The ratio is compared with what d − 1 more parameters cost under BIC. The limit is far above the chance level for
-    Gaussian noise, which leaves room for heavy tails, under which the ratio grows with the kurtosis.
-    """
-    moments = run.moments
-    n, S = moments.n, moments.covariance
-    residual = np.eye(len(S)) - weights
-    variances = np.einsum("ij,ij->j", residual, S @ residual)
-    varying = np.diag(S) > 0
-    parents = np.count_nonzero(weights, axis=0)[varying]
-    held = np.maximum(variances[varying], 1e-12 * np.diag(S)[varying])
+    """Weights with their penalised likelihood, and the test of equal noise variances on their residuals."""
+    n, (held, parents) = run.moments.n, residual_variances(run.moments, weights)
     if not len(held):
-        return _Candidate(noise, weights, 0.0, 1.0, 0.0, 0.0)
-    unbiased = held * n / np.maximum(n - parents - 1, 1)
-    statistic = n * float(len(held) * np.log(unbiased.mean()) - np.log(unbiased).sum())
-    cost = penalty_per_parent("ebic", n, len(S)) * float(parents.sum())
-    equal = n * len(held) * float(np.log(held.mean()))
-    bic = cost + (equal if noise == "equal" else n * float(np.log(held).sum()) + (len(held) - 1) * float(np.log(n)))
-    spread = float(unbiased.max() / unbiased.min())
-    return _Candidate(noise, weights, bic, spread, statistic, (len(held) - 1) * float(np.log(n)))
+        return _Candidate(noise, weights, 0.0, EqualVariances.of(run.moments, weights))
+    bic = penalty_per_parent("ebic", n, len(weights)) * float(parents.sum())
+    if noise == "equal":
+        bic += n * len(held) * float(np.log(held.mean()))
+    else:
+        bic += n * float(np.log(held).sum()) + (len(held) - 1) * float(np.log(n))
+    return _Candidate(noise, weights, bic, EqualVariances.of(run.moments, weights))
 
 
 def _empty(run: _Run) -> _Candidate:
@@ -330,9 +318,9 @@ def _judged(run: _Run, best: _Candidate, threshold: float, reason: str, converge
     details = {
         "penalty per parent": penalty_per_parent("ebic", moments.n, len(moments.names)),
         "noise variances": best.noise,
-        "equal variances: likelihood ratio": best.statistic,
-        "equal variances: accepted up to": best.limit,
-        "equal variances: largest to smallest": best.spread,
+        "equal variances: likelihood ratio": best.test.statistic,
+        "equal variances: accepted up to": best.test.limit,
+        "equal variances: largest to smallest": best.test.spread,
     }
     verdict = Verdict(
         method="learn(): " + ("equal-variance order" if equal else "order search under the Gaussian BIC"),
@@ -356,17 +344,26 @@ def _warnings(run: _Run, best: _Candidate, graph: Dag) -> list[str]:
     moments, said = run.moments, []
     if graph.n_edges and best.noise == "unequal":
         fixed = int(np.count_nonzero(compelled(graph)))
+        why = f"equal noise variances are rejected (the largest is {best.test.spread:.3g} times the smallest)"
+        if best.test.accepted:
+            why = "the columns are standardised"
         said.append(
-            f"equal noise variances are rejected (the largest is {best.spread:.3g} times the smallest), so orientation "
-            f"rests on conditional independence alone: {fixed} of {graph.n_edges} edges are compelled by it, "
-            f"{graph.n_edges - fixed} could point the other way"
+            f"{why}, so orientation rests on conditional independence alone: {fixed} of {graph.n_edges} edges are "
+            f"compelled by it, {graph.n_edges - fixed} could point the other way"
         )
     variances = np.diag(moments.covariance)
-    if len(variances) > 1 and np.ptp(variances) <= 1e-6 * variances.max():
+    if _standardised(moments):
         said.append("all columns have the same variance, as after standardising: their units can orient no edge")
     if moments.n <= 2 * len(variances):
         said.append(f"there are {moments.n:g} rows for {len(variances)} columns: weak edges cannot be told from chance")
     return said
+
+
+def _standardised(moments: Moments) -> bool:
+    """Whether all columns that vary have the same variance, so that units tell nothing."""
+    variances = np.diag(moments.covariance)
+    varying = variances[variances > 0]
+    return len(varying) > 1 and bool(np.ptp(varying) <= 1e-6 * varying.max())
 
 
 def _support(graph: Dag, verdict: Verdict) -> dict[tuple[str, str], str]:

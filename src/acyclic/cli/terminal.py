@@ -70,7 +70,7 @@ class Output:
         self.data(result.to_json())
         self.say(f"{result.verdict}\n")
         edges = sorted(result.graph.edges(), key=lambda edge: -abs(edge[2]))
-        confidence = _frequencies(result)
+        confidence = _confidence(result)
         rows = [
             [
                 source,
@@ -82,7 +82,7 @@ class Output:
             ]
             for source, target, weight in edges[:MOST_EDGES]
         ]
-        sure = {"confidence": "right"} if confidence else {}
+        sure = {"confidence": "right", "this way": "right"} if confidence else {}
         header = {"from": "left", "": "left", "to": "left", "weight": "right", **sure, "direction rests on": "left"}
         shown = f", the {MOST_EDGES} strongest" if len(edges) > MOST_EDGES else ""
         if edges:
@@ -139,16 +139,17 @@ def listed(folder: Path) -> str:
     return f"Written to {folder}: {', '.join(sorted(entry.name for entry in folder.iterdir()))}"
 
 
-def _frequencies(result: Result) -> dict[tuple[str, str], float]:
+def _confidence(result: Result) -> dict[tuple[str, str], tuple[float, float]]:
+    """How often an edge was found in either direction, and in its own."""
     rows = (result.confidence or {}).get("edges", ())
-    return {(row["source"], row["target"]): row["frequency"] for row in rows}
+    return {(row["source"], row["target"]): (row["adjacency"], row["frequency"]) for row in rows}
 
 
-def _sure(confidence: Mapping[tuple[str, str], float], source: str, target: str) -> list[str]:
-    return [f"{confidence.get((source, target), 0.0):.0%}"] if confidence else []
+def _sure(confidence: Mapping[tuple[str, str], tuple[float, float]], source: str, target: str) -> list[str]:
+    return [f"{share:.0%}" for share in confidence.get((source, target), (0.0, 0.0))] if confidence else []
 
 
 def _rests_on(result: Result, source: str, target: str) -> str:
     support = result.support.get((source, target), "")
-    words = {"independence": "conditional independence", "undetermined": "nothing: could point the other way"}
+    words = {"independence": "conditional independence", "undetermined": "nothing (reversible)"}
     return words.get(support, support)

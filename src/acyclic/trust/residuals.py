@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import erfc, exp, log, sqrt
+from math import erfc, exp, sqrt
 
 import numpy as np
 from scipy.stats import rankdata
@@ -11,33 +11,10 @@ from scipy.stats import rankdata
 from acyclic.data.moments import Moments
 from acyclic.graphs.cycles import Floats
 from acyclic.graphs.dag import Dag
+from acyclic.learners.equal_variance import EqualVariances
 from acyclic.solvers.regression import least_squares
 
 __all__ = ["EqualVariances", "Finding", "dependent_residuals", "equal_variances", "odd_residuals", "residuals_of"]
-
-
-@dataclass(frozen=True)
-class EqualVariances:
-    """Likelihood ratio of one noise variance per column against one for all.
-
-    Attributes
-    ----------
-    statistic : float
-        n (d log mean σ̂² − Σ log σ̂²), with unbiased residual variances σ̂².
-    limit : float
-        (d − 1) log n: what d − 1 more parameters cost under BIC, far above chance for Gaussian noise.
-    spread : float
-        The largest residual variance over the smallest.
-    """
-
-    statistic: float
-    limit: float
-    spread: float
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the residual variances agree with each other."""
-        return self.statistic <= self.limit
 
 
 @dataclass(frozen=True)
@@ -58,16 +35,7 @@ def equal_variances(moments: Moments, graph: Dag) -> EqualVariances:
     >>> equal_variances(Moments(1000, [0, 0], [[1.0, 0.7], [0.7, 1.0]]), chain).accepted
     False
     """
-    S, n, edges = moments.covariance, moments.n, graph.adjacency
-    varying = np.diag(S) > 0
-    if not varying.any():
-        return EqualVariances(0.0, 0.0, 1.0)
-    residual = np.eye(len(S)) - least_squares(S, edges)
-    left = np.einsum("ij,ij->j", residual, S @ residual)[varying]
-    held = np.maximum(left, 1e-12 * np.diag(S)[varying])
-    held = held * n / np.maximum(n - edges.sum(axis=0)[varying] - 1, 1)
-    statistic = n * float(len(held) * np.log(held.mean()) - np.log(held).sum())
-    return EqualVariances(statistic, (len(held) - 1) * log(n), float(held.max() / held.min()))
+    return EqualVariances.of(moments, least_squares(moments.covariance, graph.adjacency))
 
 
 def residuals_of(rows: Floats, moments: Moments, graph: Dag) -> Floats:
