@@ -6,7 +6,7 @@ READY := .venv/ready
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 SOURCES := $(wildcard src/acyclic/_native/*.c)
 
-.PHONY: demo test lint format bench screenshots clean
+.PHONY: demo test lint format bench handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -39,6 +39,17 @@ screenshots: $(READY)
 $(READY): pyproject.toml pins.txt hatch_build.py $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c pins.txt -e '.[dev]'
+	touch $@
+
+# DoWhy holds SciPy back: it has an environment of its own, which pgmpy shares.
+HANDOFF := build/handoff-venv
+
+handoff: $(HANDOFF)/ready
+	$(ONE_THREAD) $(HANDOFF)/bin/python tests/handoff/check_handoff.py
+
+$(HANDOFF)/ready: pyproject.toml hatch_build.py $(SOURCES)
+	test -x $(HANDOFF)/bin/python || $(PYTHON) -m venv $(HANDOFF)
+	$(HANDOFF)/bin/python -m pip install --quiet --disable-pip-version-check dowhy==0.14 pgmpy==1.1.2 -e .
 	touch $@
 
 clean:

@@ -44,7 +44,7 @@ class Row:
 
 def continuous(X, threshold):
     """The method of the paper on its own: TMPI along the central path, from zero."""
-    model = acyclic.Notears(solver="central-path", constraint="fast-tmpi", l1=0.03, threshold=threshold).fit(X)
+    model = acyclic.Notears(solver="central-path", constraint="fast-tmpi", threshold=threshold).fit(X)
     return acyclic.Result(model.causal_graph_, model.verdict_, model.causal_graph_.cpdag())
 
 

@@ -11,7 +11,7 @@ import acyclic
 LEARNERS = [
     acyclic.Notears(),
     acyclic.Notears(inner="lbfgs"),
-    acyclic.Notears(solver="central-path", l1=0.03),
+    acyclic.Notears(solver="central-path"),
     acyclic.Golem(),
     acyclic.Golem(noise="unequal"),
     acyclic.EqualVariance(),

@@ -135,8 +135,10 @@ def complain(text: str) -> None:
 
 
 def listed(folder: Path) -> str:
-    """The files of a folder in one line."""
-    return f"Written to {folder}: {', '.join(sorted(entry.name for entry in folder.iterdir()))}"
+    """The files of a folder in one line, and the page to open in another."""
+    names = sorted(entry.name for entry in folder.iterdir())
+    page = f"\nReport: {folder / 'report.html'}" if "report.html" in names else ""
+    return f"Written to {folder}: {', '.join(names)}{page}"
 
 
 def _confidence(result: Result) -> dict[tuple[str, str], tuple[float, float]]:

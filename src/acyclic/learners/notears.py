@@ -13,7 +13,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.errors import InputError
 from acyclic.learners.base import ContinuousLearner, Floats, Table
 from acyclic.objective.constraints import constraint
-from acyclic.objective.scores import LeastSquares, Logistic, Poisson, Score
+from acyclic.objective.scores import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
 from acyclic.solvers.augmented_lagrangian import AugmentedLagrangian
 from acyclic.solvers.central_path import CentralPath
 from acyclic.solvers.inner import MINIMISERS, Minimiser, proximal_newton
@@ -21,7 +21,14 @@ from acyclic.solvers.problem import Penalty, Problem
 from acyclic.solvers.solution import Callback, Monitor, Solution, State
 
 SOLVERS = ("augmented-lagrangian", "quadratic-penalty", "central-path")
-LOSSES = {"l2": "least squares", "logistic": "the logistic loss", "poisson": "the Poisson loss"}
+LOSSES = {
+    "l2": "least squares",
+    "likelihood": "the equal-variance likelihood",
+    "logistic": "the logistic loss",
+    "poisson": "the Poisson loss",
+}
+# Along the central path a step need not be exact: the next one starts from it.
+PATH_TOLERANCE = 1e-5
 
 
 class Notears(ContinuousLearner):
@@ -31,12 +38,14 @@ class Notears(ContinuousLearner):
     ----------
     constraint : str or Constraint
         The DAG constraint h: any name that `acyclic.constraint` takes, or an object that it returned.
-    l1 : float
-        Weight of the L1 term.
+    l1 : float, optional
+        Weight of the L1 term; the published 0.1, or 0.05 for the likelihood, whose scale is another, if left out.
     threshold : float
         Weights below it, in absolute value, are cut.
-    loss : {"l2", "logistic", "poisson"}
-        F: least squares (1/2n)‖X − XW‖² of centred columns; or the losses for columns of 0 and 1, or of counts.
+    loss : {"auto", "l2", "likelihood", "logistic", "poisson"}
+        F: least squares (1/2n)‖X − XW‖² of centred columns; the likelihood of Gaussian noise with one variance, which
+        finds better graphs along the central path; or the losses for columns of 0 and 1, or of counts. "auto" is the
+        likelihood for the central path and least squares for the published loops.
     solver : {"augmented-lagrangian", "quadratic-penalty", "central-path"}
         The outer loop: the published schedule; its variant without multiplier; or the path μ(F + l1‖W‖₁) + h for
         μ = 1, 0.1, 0.01, 0.001.
@@ -73,9 +82,9 @@ class Notears(ContinuousLearner):
         self,
         *,
         constraint: Any = "fast-tmpi",
-        l1: float = 0.1,
+        l1: float | None = None,
         threshold: float = 0.3,
-        loss: str = "l2",
+        loss: str = "auto",
         solver: str = "augmented-lagrangian",
         inner: str = "proximal-newton",
         h_tol: float = 1e-8,
@@ -108,23 +117,36 @@ class Notears(ContinuousLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, accepted in (("loss", LOSSES), ("solver", SOLVERS), ("inner", MINIMISERS)):
+        for name, accepted in (("loss", ("auto", *LOSSES)), ("solver", SOLVERS), ("inner", MINIMISERS)):
             if getattr(self, name) not in accepted:
                 raise InputError(f"{name} has to be one of {', '.join(accepted)}; got {getattr(self, name)!r}")
 
     def _solve(self, table: Table, monitor: Monitor) -> Solution:
-        problem = Problem(self._score(table), constraint(self.constraint), self.l1, table.mask)
+        problem = Problem(self._score(table), constraint(self.constraint), self._l1(), table.mask)
         minimise: Minimiser = MINIMISERS[self.inner]
         if self.inner == "proximal-newton":
-            minimise = partial(proximal_newton, threads=effective_n_jobs(self.n_jobs))
+            tolerance = PATH_TOLERANCE if self.solver == "central-path" else 1e-9
+            minimise = partial(proximal_newton, tolerance=tolerance, threads=effective_n_jobs(self.n_jobs))
         loop = self._loop()
         state = monitor.run(lambda s: loop(problem, minimise, monitor, s), State(problem.start(self.start)))
         point = problem.at(state.reached, Penalty(alpha=1.0))
         return state.solution(point.objective, point.h)
 
+    def _loss(self) -> str:
+        if self.loss != "auto":
+            return self.loss
+        return "likelihood" if self.solver == "central-path" else "l2"
+
+    def _l1(self) -> float:
+        if self.l1 is not None:
+            return self.l1
+        return 0.05 if self._loss() == "likelihood" else 0.1
+
     def _score(self, table: Table) -> Score:
-        if self.loss == "l2":
+        if self._loss() == "l2":
             return LeastSquares(table.moments)
+        if self._loss() == "likelihood":
+            return GaussianEqualVariance(table.moments)
         if table.rows is None:
             raise InputError(f"{LOSSES[self.loss]} needs rows; Moments hold only means and covariances")
         loss = Logistic if self.loss == "logistic" else Poisson
@@ -132,7 +154,7 @@ class Notears(ContinuousLearner):
 
     def _seen(self, table: Table) -> tuple[Any, ...]:
         seen = super()._seen(table)
-        return seen if self.loss == "l2" else (*seen, np.asarray(table.rows, dtype=float))
+        return seen if self._loss() in ("l2", "likelihood") else (*seen, np.asarray(table.rows, dtype=float))
 
     def _loop(self) -> AugmentedLagrangian | CentralPath:
         if self.solver == "central-path":
@@ -142,8 +164,8 @@ class Notears(ContinuousLearner):
 
     def _describe(self) -> tuple[str, str]:
         name = constraint(self.constraint).name
-        method = f"NOTEARS ({LOSSES[self.loss]}, {name} constraint, l1 = {self.l1:g}, {self.solver})"
-        if self.loss != "l2":
+        method = f"NOTEARS ({LOSSES[self._loss()]}, {name} constraint, l1 = {self._l1():g}, {self.solver})"
+        if self._loss() not in ("l2", "likelihood"):
             return method, f"they are those under which {LOSSES[self.loss]} of all columns together is smallest"
         return method, (
             "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
