@@ -1,5 +1,7 @@
 """Fit one method on one table and write what it found: run by benchmarks/peers.py, in the environment of the method.
 
+Imports come before the clock starts.
+
 python peer_worker.py METHOD ROWS.npy ANSWER.json
 """
 
@@ -12,70 +14,64 @@ import time
 import numpy as np
 
 
-def dagma(X):
+def dagma():
     from dagma.linear import DagmaLinear
 
-    return DagmaLinear(loss_type="l2").fit(X.copy(), lambda1=0.03)
+    return lambda X: DagmaLinear(loss_type="l2").fit(X.copy(), lambda1=0.03)
 
 
-def gcastle_notears(X):
-    from castle.algorithms import Notears
+def castle(name):
+    def prepare():
+        import castle.algorithms
 
-    model = Notears()
-    model.learn(X)
-    return np.asarray(model.causal_matrix)
+        def fit(X):
+            model = getattr(castle.algorithms, name)()
+            model.learn(X)
+            return np.asarray(model.causal_matrix)
 
+        return fit
 
-def gcastle_golem(X):
-    from castle.algorithms import GOLEM
-
-    model = GOLEM()
-    model.learn(X)
-    return np.asarray(model.causal_matrix)
+    return prepare
 
 
-def causal_learn(graph):
+def arcs(graph):
     """causal-learn writes i → j as graph[j, i] = 1 and graph[i, j] = −1; undirected as −1 twice."""
-    return ((graph.graph.T == 1) & (graph.graph == -1)) | ((graph.graph == -1) & (graph.graph.T == -1))
+    return ((graph.T == 1) & (graph == -1)) | ((graph == -1) & (graph.T == -1))
 
 
-def causal_learn_ges(X):
+def causal_learn_ges():
     from causallearn.search.ScoreBased.GES import ges
 
-    return causal_learn(ges(X)["G"])
+    return lambda X: arcs(ges(X)["G"].graph)
 
 
-def causal_learn_boss(X):
+def causal_learn_boss():
     from causallearn.search.PermutationBased.BOSS import boss
 
-    return causal_learn(boss(X, verbose=False))
+    return lambda X: arcs(boss(X, verbose=False).graph)
 
 
-def ges_package(X):
+def ges_package():
     import ges
 
-    return ges.fit_bic(X)[0]
+    return lambda X: ges.fit_bic(X)[0]
 
 
 def ours(name):
-    def fit(X):
-        import acyclic
+    import acyclic
 
-        if name == "learn":
-            result = acyclic.learn(X)
-            return result.graph.weights
-        model = getattr(acyclic, name)().fit(X)
-        if name == "Ges":
-            return model.cpdag_.directed | model.cpdag_.undirected
-        return model.adjacency_matrix_
-
-    return fit
+    if name == "learn":
+        return lambda X: acyclic.learn(X).graph.weights
+    learner = getattr(acyclic, name)()
+    if name == "Ges":
+        return lambda X: learner.fit(X).cpdag_.directed | learner.cpdag_.undirected
+    return lambda X: learner.fit(X).adjacency_matrix_
 
 
 PEERS = {
     "dagma": dagma,
-    "gcastle NOTEARS": gcastle_notears,
-    "gcastle GOLEM": gcastle_golem,
+    "gcastle NOTEARS": castle("Notears"),
+    "gcastle GOLEM": castle("GOLEM"),
     "causal-learn GES": causal_learn_ges,
     "causal-learn BOSS": causal_learn_boss,
     "ges": ges_package,
@@ -85,7 +81,7 @@ PEERS = {
 def main(method, rows, answer):
     logging.disable(logging.CRITICAL)
     X = np.load(rows)
-    fit = PEERS.get(method) or ours(method)
+    fit = PEERS[method]() if method in PEERS else ours(method)
     start = time.perf_counter()
     found = np.asarray(fit(X), dtype=float)
     seconds = time.perf_counter() - start
