@@ -6,7 +6,7 @@ from math import factorial
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -351,7 +351,7 @@ class TestPropositions:
         assert acyclic(B) == (sum(np.trace(P) for P in powers(A, k)[1:]) == 0)
         assert acyclic(B) == (constraint("geometric").value_and_gradient(A)[0] == 0)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
     @given(nonnegative, st.integers(2, 7))
     def test_three_truncation_error(self, B, k):
         d = len(B)
@@ -381,7 +381,7 @@ class TestPropositions:
         assert_allclose(G(i + j), G(i) + P[i].T @ G(j) + i * (f(j).T @ P[i - 1].T), atol=1e-11)
         assert_allclose(G(i + j), G(i) + P[i].T @ G(j) + i * (f(i + j) - f(i) + P[i] - P[i + j]).T, atol=1e-11)
 
-    @settings(deadline=None, max_examples=150)
+    @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
     @given(nonnegative, st.integers(2, 7))
     def test_five_distance_to_the_inverse(self, B, k):
         d = len(B)

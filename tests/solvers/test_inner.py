@@ -203,8 +203,7 @@ def test_steps_that_do_not_suffice_are_told():
 def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
     ends = []
     for seed in range(20):
-        moments = Moments.from_array(simulate(10, 500, random_state=seed).X)
-        fits = [Notears(solver="central-path", inner=inner).fit(moments) for inner in ("proximal-newton", "lbfgs")]
-        ends.append([fit.solution_.objective for fit in fits])
+        moments = Moments.from_array(simulate(6, 300, random_state=seed).X)
+        ends.append([Notears(inner=inner).fit(moments).solution_.objective for inner in ("proximal-newton", "lbfgs")])
     fast, slow = np.mean(ends, axis=0)
-    assert fast <= slow * (1 + 1e-5)
+    assert fast <= slow
