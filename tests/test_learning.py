@@ -206,3 +206,23 @@ def test_same_seed_same_answer():
 def test_wrong_arguments(options, message):
     with pytest.raises(InputError, match=message):
         acyclic.learn(simulated(6).X, **options)
+
+
+def test_methods_that_need_rows_take_a_file(tmp_path):
+    X = (acyclic.simulate(n_nodes=4, n=200, graph="ER1", random_state=2).X > 0).astype(int)
+    path = tmp_path / "table.csv"
+    np.savetxt(path, X, delimiter=",", header="a,b,c,d", comments="", fmt="%d")
+    from_file = acyclic.learn(path, method="notears", loss="logistic", l1=0.01)
+    from_rows = acyclic.learn(X, method="notears", loss="logistic", l1=0.01)
+    assert from_file.graph.names == ("a", "b", "c", "d")
+    assert np.array_equal(from_file.graph.weights, from_rows.graph.weights)
+    assert from_file.graph.n_edges
+
+
+def test_learners_take_what_read_table_returns():
+    data = acyclic.simulate(n_nodes=5, n=300, random_state=0)
+    table = acyclic.read_table(data.X, names=list("abcde"))
+    learned = acyclic.Notears().fit(table)
+    assert learned.causal_graph_.names == tuple("abcde")
+    # The two ways to the moments differ in the order of their sums.
+    np.testing.assert_allclose(learned.adjacency_matrix_, acyclic.Notears().fit(data.X).adjacency_matrix_, atol=1e-6)

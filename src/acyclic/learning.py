@@ -126,7 +126,7 @@ def learn(
     else:
         if options:
             raise InputError(f"method='auto' takes no option {sorted(options)[0]!r}; name a method that does")
-        moments = as_moments(table)
+        moments = _moments(table)
         mask = compiled_knowledge(knowledge, moments)
         run = _Run(moments, mask, started, time_limit, random_state, callback)
         graph, verdict = _automatic(run, 0.0 if threshold is None else threshold)
@@ -147,7 +147,7 @@ def _opened(table: Any) -> tuple[Any, tuple[str, ...]]:
         table = read_table(table)
     if not isinstance(table, ReadTable):
         return table, ()
-    return table.moments, tuple(note.message.rstrip(".") for note in table.notes)
+    return table, tuple(note.message.rstrip(".") for note in table.notes)
 
 
 def _check(method: str, threshold: float | None, time_limit: float | None) -> None:
@@ -181,7 +181,11 @@ def _single(
     learner.fit(table)
     steps = getattr(learner.solution_, "trace", ())
     curve = {"trace": [{"step": p.step, "objective": p.objective, "h": p.h} for p in steps]} if steps else None
-    return learner.causal_graph_, learner.verdict_, as_moments(table), curve
+    return learner.causal_graph_, learner.verdict_, _moments(table), curve
+
+
+def _moments(table: Any) -> Moments:
+    return table.moments if isinstance(table, ReadTable) else as_moments(table)
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,12 @@ def test_warm_starts_reach_the_same_graphs_of_a_convex_enough_problem():
 def test_learners_that_need_rows_get_rows():
     X = (DATA.X[:, :3] > 0).astype(int)
     with pytest.raises(InputError, match="needs rows"):
-        bootstrap(acyclic.Notears(loss="logistic"), X, 2)
-    found = bootstrap(acyclic.Notears(loss="logistic", l1=0.01), X, 3, rows=True)
+        bootstrap(acyclic.Notears(loss="logistic"), X, 2, rows=False)
+    known = acyclic.Knowledge(required=[("b", "a")])
+    table = acyclic.read_table(X, names=["a", "b", "c"])
+    found = bootstrap(acyclic.Notears(loss="logistic", l1=0.01, knowledge=known), table, 3)
     assert found.draws == 3 and not found.notes
+    assert found.edge[1, 0] == 1
 
 
 def test_names_come_from_the_table():

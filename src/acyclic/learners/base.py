@@ -1,4 +1,4 @@
-"""The shell that all linear learners share: data in, DAG and verdict out, the scikit-learn contract around it."""
+"""The shell that all learners share: data in, DAG and verdict out, the scikit-learn contract around it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments, column_notes
+from acyclic.data.tables import Table as ReadTable
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.pruning import threshold_components, threshold_until_acyclic
@@ -44,11 +45,16 @@ class Table:
 class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]
     """A scikit-learn estimator that learns a DAG.
 
-    ``fit`` takes an array, a frame or `Moments`, and sets ``causal_graph_`` (a `Dag`), ``adjacency_matrix_`` (its
-    weights, from row to column), ``solution_`` (the solver's answer before any cut), ``verdict_``, ``mean_`` and
-    ``noise_variances_``. ``transform`` gives residuals: what remains of each column given its parents. ``score`` is the
-    mean Gaussian log-likelihood of rows, for model selection on held-out data.
+    ``fit`` takes an array, a frame, what `read_table` returns, or `Moments`, and sets ``causal_graph_`` (a `Dag`),
+    ``adjacency_matrix_`` (its weights, from row to column), ``solution_`` (the solver's answer before any cut),
+    ``verdict_``, ``mean_`` and ``noise_variances_``. ``transform`` gives residuals: what remains of each column given
+    its parents. ``score`` is the mean Gaussian log-likelihood of rows, for model selection on held-out data.
     """
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether moments are not enough."""
+        return False
 
     @abstractmethod
     def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
@@ -59,22 +65,20 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
         Parameters
         ----------
-        X : array-like or frame (n, d), or Moments
+        X : array-like or frame (n, d), what `read_table` returns, or Moments
         y : ignored
         """
         table = self._table(X)
         self.causal_graph_, self.solution_, self.verdict_ = self._learn(table)
         self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
         self.mean_ = np.array(table.moments.mean)
-        residual = np.eye(len(self.mean_)) - self.adjacency_matrix_
-        self.noise_variances_ = np.maximum(np.einsum("ij,ij->j", residual, table.moments.covariance @ residual), 0.0)
+        self.noise_variances_ = self._fit_noise(table)
         return self
 
     def transform(self, X: Any) -> Floats:
         """Residuals (n, d): each column less its expectation given its parents."""
         check_is_fitted(self)
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return np.asarray((rows - self.mean_) @ (np.eye(rows.shape[1]) - self.adjacency_matrix_))
+        return self._residuals(validate_data(self, X, dtype=np.float64, reset=False))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of rows under Gaussian noise with the learned weights and variances."""
@@ -84,10 +88,19 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         variances = np.maximum(self.noise_variances_, floor)
         return -0.5 * float(np.mean((residuals**2 / variances + np.log(2 * np.pi * variances)).sum(axis=1)))
 
+    def _fit_noise(self, table: Table) -> Floats:
+        """Variances of the residuals (d,) of the table that was learned from."""
+        residual = np.eye(len(self.mean_)) - self.adjacency_matrix_
+        return np.asarray(np.maximum(np.einsum("ij,ij->j", residual, table.moments.covariance @ residual), 0.0))
+
+    def _residuals(self, rows: Floats) -> Floats:
+        return np.asarray((rows - self.mean_) @ (np.eye(rows.shape[1]) - self.adjacency_matrix_))
+
     def _table(self, X: Any) -> Table:
-        if isinstance(X, Moments):
-            rows, moments = None, X
-            self.n_features_in_, self.feature_names_in_ = len(X.names), np.array(X.names, dtype=object)
+        if isinstance(X, Moments | ReadTable):
+            moments = X if isinstance(X, Moments) else X.moments
+            rows = X.rows() if isinstance(X, ReadTable) and self.needs_rows else None
+            self.n_features_in_, self.feature_names_in_ = len(moments.names), np.array(moments.names, dtype=object)
         elif hasattr(X, "columns") or hasattr(X, "__arrow_c_stream__"):
             moments, rows = Moments.from_frame(X), X
             self._validated(X, skip_check_array=True)
@@ -110,10 +123,8 @@ class ContinuousLearner(DagLearner):
     threshold: float
     pruning: str
     time_limit: float | None
-    start: Floats | None
     callback: Callback | None
     checkpoint: str | os.PathLike[str] | None
-    n_jobs: int | None
 
     @abstractmethod
     def _solve(self, table: Table, monitor: Monitor) -> Solution:
@@ -148,7 +159,8 @@ class ContinuousLearner(DagLearner):
         apart = {"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"}
         settings = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
         settings["constraint"] = constraint(self.constraint)
-        start = np.asarray([] if self.start is None else self.start, dtype=float)
+        given = getattr(self, "start", None)
+        start = np.asarray([] if given is None else given, dtype=float)
         data = *self._seen(table), table.mask.required, *table.mask.box, start
         key = digest(type(self).__name__, sorted(settings.items()), *data)
         return Monitor(self.time_limit, self.callback, Checkpoint(self.checkpoint, key))

@@ -132,6 +132,11 @@ class Notears(ContinuousLearner):
         point = problem.at(state.reached, Penalty(alpha=1.0))
         return state.solution(point.objective, point.h)
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether the loss is none of those that moments determine."""
+        return self.loss in ("logistic", "poisson")
+
     def _loss(self) -> str:
         if self.loss != "auto":
             return self.loss
@@ -154,7 +159,7 @@ class Notears(ContinuousLearner):
 
     def _seen(self, table: Table) -> tuple[Any, ...]:
         seen = super()._seen(table)
-        return seen if self._loss() in ("l2", "likelihood") else (*seen, np.asarray(table.rows, dtype=float))
+        return (*seen, np.asarray(table.rows, dtype=float)) if self.needs_rows else seen
 
     def _loop(self) -> AugmentedLagrangian | CentralPath:
         if self.solver == "central-path":
@@ -165,7 +170,7 @@ class Notears(ContinuousLearner):
     def _describe(self) -> tuple[str, str]:
         name = constraint(self.constraint).name
         method = f"NOTEARS ({LOSSES[self._loss()]}, {name} constraint, l1 = {self._l1():g}, {self.solver})"
-        if self._loss() not in ("l2", "likelihood"):
+        if self.needs_rows:
             return method, f"they are those under which {LOSSES[self.loss]} of all columns together is smallest"
         return method, (
             "they rest on equal noise variances in the units given; another unit for a column can turn its edges"

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from acyclic.data.tables import read_table
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import Bools, Floats, Integers
 from acyclic.graphs.dag import Dag, check_names
+from acyclic.learners.base import DagLearner
 from acyclic.solvers.solution import Callback
 from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left
 from acyclic.trust.resampling import Source, draw_seeds
@@ -176,7 +178,7 @@ def bootstrap(
     n_jobs: int | None = None,
     cluster: Any = None,
     warm_start: bool = True,
-    rows: bool = False,
+    rows: bool | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
 ) -> Bootstrap:
@@ -202,8 +204,9 @@ def bootstrap(
         Address of a Dask scheduler, whose workers need this package. A draw whose worker dies is computed again.
     warm_start : bool
         Whether learners that take a start begin each draw from the solution of the table itself.
-    rows : bool
-        Whether the learner is given the rows of each draw rather than their moments: for learners that need rows.
+    rows : bool, optional
+        Whether the learner is given the rows of each draw rather than their moments. Learners of this package that need
+        rows get them; a function that does has to ask for them here.
     time_limit : float, optional
         Seconds after which the draws done so far are returned; a draw cut short does not count.
     callback : callable, optional
@@ -221,8 +224,12 @@ def bootstrap(
     plan = Plan(n_jobs, cluster, time_limit, callback)
     seeds = draw_seeds(random_state, draws)
     source, chosen = Source.of(table), resolved(learner, knowledge)
-    first = fit(chosen, source.all_rows() if rows else source.moments, time_limit=time_left(plan.deadline))
-    harvest = run(_draw, _Shared(source, chosen, first.reached if warm_start else None, rows), seeds, plan)
+    if rows is None:
+        rows = isinstance(chosen, DagLearner) and chosen.needs_rows
+    shared = _Shared(source, chosen, None, rows)
+    whole = shared.named(source.all_rows()) if rows else source.moments
+    first = fit(chosen, whole, time_limit=time_left(plan.deadline))
+    harvest = run(_draw, replace(shared, start=first.reached if warm_start else None), seeds, plan)
     return _summary(source, first, harvest, len(seeds))
 
 
@@ -234,6 +241,10 @@ class _Shared:
     learner: Learner
     start: Floats | None
     rows: bool
+
+    def named(self, rows: Floats) -> Any:
+        """Rows for the learner; those of this package find prior knowledge by the names of the columns."""
+        return read_table(rows, names=self.source.moments.names) if isinstance(self.learner, DagLearner) else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +259,7 @@ class _Found:
 
 def _draw(shared: _Shared, seed: SeedSequence, deadline: float | None) -> _Found | None:
     rng = default_rng(seed)
-    data = shared.source.resampled_rows(rng) if shared.rows else shared.source.resampled(rng)
+    data = shared.named(shared.source.resampled_rows(rng)) if shared.rows else shared.source.resampled(rng)
     found = fit(shared.learner, data, shared.start, time_left(deadline))
     if not found.converged and time_left(deadline) == 0:
         return None

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from acyclic.data.moments import Moments
+from acyclic.data.tables import Table
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import Bools, Floats
 from acyclic.graphs.dag import Dag
@@ -24,7 +25,7 @@ from acyclic.result import Result
 
 Learner: TypeAlias = DagLearner | str | Callable[..., Any]
 Estimator = TypeVar("Estimator", bound=DagLearner)
-Data: TypeAlias = Moments | NDArray[Any]
+Data: TypeAlias = Moments | Table | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
