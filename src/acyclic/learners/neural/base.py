@@ -1,0 +1,120 @@
+"""What the neural learners share: rows, seed, device and threads, and residuals that do not need the network."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.random import SeedSequence
+
+from acyclic.data.knowledge import Mask
+from acyclic.errors import InputError, MissingExtraError
+from acyclic.graphs.dag import Dag
+from acyclic.learners.base import ContinuousLearner, Floats, Table
+from acyclic.learners.verdict import Verdict
+from acyclic.solvers.additive import AdditiveModel
+from acyclic.solvers.solution import Solution
+
+if TYPE_CHECKING:
+    import torch
+
+
+def require_torch(learner: object) -> None:
+    """Say at construction, rather than in the middle of a fit, that the extra is missing."""
+    if find_spec("torch") is None:
+        raise MissingExtraError(f"acyclic.{type(learner).__name__}", "torch", "neural")
+
+
+class NeuralLearner(ContinuousLearner):
+    """A learner that trains networks on rows.
+
+    ``adjacency_matrix_`` holds strengths, which are not negative, rather than linear coefficients: a subclass says of
+    what. Since a network also takes in what the pruning removed, ``transform`` and ``score`` do not use it: residuals
+    are those of an additive spline regression of each column on its parents in the graph, fitted at the end.
+    """
+
+    standardize: bool
+    random_state: int
+    device: str
+
+    @property
+    def needs_rows(self) -> bool:
+        """Networks are trained on rows."""
+        return True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if isinstance(self.random_state, bool) or not isinstance(self.random_state, int | np.integer):
+            raise InputError(f"random_state has to be an integer; got {self.random_state!r}")
+        if self.random_state < 0:
+            raise InputError(f"random_state has to be at least 0; got {self.random_state}")
+        self._torch_device()
+
+    def _torch_device(self) -> torch.device:
+        import torch
+
+        try:
+            device = torch.device(self.device)
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            why = str(error).splitlines()[0]
+            raise InputError(
+                f"device {self.device!r} cannot be used ({why}); give 'cpu', or 'cuda' with a GPU"
+            ) from None
+        return device
+
+    def _generators(self) -> tuple[np.random.Generator, torch.Generator]:
+        """Random streams of a fit; always on the CPU, so that a device does not change what is drawn."""
+        import torch
+
+        children = SeedSequence(self.random_state).spawn(2)
+        seed = int(children[1].generate_state(1, np.uint64)[0] >> np.uint64(1))
+        return np.random.default_rng(children[0]), torch.Generator().manual_seed(seed)
+
+    def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
+        free = Mask.unrestricted(len(table.mask.names), table.mask.names)
+        unbounded = replace(table.mask, lower=free.lower, upper=free.upper)
+        with _one_thread():
+            graph, solution, verdict = super()._learn(replace(table, mask=unbounded))
+        if np.isfinite(table.mask.lower).any() or np.isfinite(table.mask.upper).any():
+            said = "signs and bounds of weights in prior knowledge were not used: strengths in networks have neither"
+            verdict = replace(verdict, warnings=(*verdict.warnings, said))
+        return graph, solution, verdict
+
+    def _seen(self, table: Table) -> tuple[Any, ...]:
+        return (*super()._seen(table), self._rows(table))
+
+    def _rows(self, table: Table) -> Floats:
+        """The rows as an array (n, d), in units of standard deviations around the mean if so asked."""
+        if table.rows is None:
+            raise InputError(f"{type(self).__name__} needs rows; Moments hold only means and covariances")
+        rows = np.array(table.rows, dtype=float, order="C")
+        if not self.standardize:
+            return rows
+        deviations = np.sqrt(table.moments.covariance.diagonal())
+        return np.asarray((rows - table.moments.mean) / np.where(deviations > 0, deviations, 1.0))
+
+    def _fit_noise(self, table: Table) -> Floats:
+        rows = np.asarray(table.rows, dtype=float)
+        self.mechanisms_ = AdditiveModel.fit(rows, self.adjacency_matrix_ != 0)
+        return np.asarray(np.mean(self._residuals(rows) ** 2, axis=0))
+
+    def _residuals(self, rows: Floats) -> Floats:
+        return np.asarray(rows - self.mechanisms_.predict(rows))
+
+
+@contextmanager
+def _one_thread() -> Generator[None]:
+    """One thread for torch: these networks are too small for more, and the answer must not depend on the number."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
