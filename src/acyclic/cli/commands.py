@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from acyclic._version import __version__
+from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gathered
 from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import AcyclicError
@@ -33,6 +34,7 @@ app = App(
     default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
     suppress_keyboard_interrupt=False,
 )
+app.command(reproduce)
 
 
 def run(arguments: list[str]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -89,7 +89,6 @@ def run(task: Task[Payload], payload: Payload, seeds: list[SeedSequence], plan: 
     """
     answers: dict[int, Any] = {}
     lost: dict[int, str] = {}
-    outcomes = _on_cluster if plan.cluster is not None else _on_this_machine
     stream = outcomes(partial(_guarded, task), payload, seeds, plan)
     ended = ""
     try:
@@ -114,6 +113,15 @@ Outcome = tuple[int, Any, str]
 Outcomes = Generator[Outcome, None, None]
 
 
+def outcomes(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
+    """Answers as they come: `job(payload, number, item, deadline)` gives (number, answer, failure) for each item.
+
+    A job whose process dies is done again; if that fails too its failure is told, and only that one.
+    """
+    stream = _on_cluster if plan.cluster is not None else _on_this_machine
+    return stream(job, payload, items, plan)
+
+
 def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequence, deadline: float | None) -> Outcome:
     """One draw on one BLAS thread, which keeps its bits the same wherever it runs."""
     if time_left(deadline) == 0:
@@ -125,35 +133,38 @@ def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequenc
         return draw, None, f"{type(error).__name__}: {error}"
 
 
-def _on_this_machine(job: Callable[..., Outcome], payload: Any, seeds: list[SeedSequence], plan: Plan) -> Outcomes:
+def _on_this_machine(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
     if effective_n_jobs(plan.n_jobs) == 1:
-        for draw, seed in enumerate(seeds):
-            yield job(payload, draw, seed, plan.deadline)
+        for number, item in enumerate(items):
+            yield job(payload, number, item, plan.deadline)
         return
-    waiting = dict(enumerate(seeds))
-    for _ in range(_TRIES_TOGETHER):
-        try:
-            with closing(_pooled(job, payload, dict(waiting), plan)) as stream:
-                for outcome in stream:
-                    del waiting[outcome[0]]
-                    yield outcome
-            return
-        except BrokenProcessPool:
-            continue
-    # Some draw kills its process: alone in a pool, each can harm only itself.
-    for draw, seed in list(waiting.items()):
-        try:
-            yield from _pooled(job, payload, {draw: seed}, plan)
-        except BrokenProcessPool as error:
-            yield draw, None, f"its process died: {error}".splitlines()[0]
+    waiting = dict(enumerate(items))
+    while waiting:
+        for _ in range(_TRIES_TOGETHER):
+            try:
+                with closing(_pooled(job, payload, dict(waiting), plan)) as stream:
+                    for outcome in stream:
+                        del waiting[outcome[0]]
+                        yield outcome
+                return
+            except BrokenProcessPool:
+                continue
+        # Some job kills its process: alone in a pool, each can harm only itself. It is among the first, for joblib has
+        # no more than two for each process under way.
+        for number in list(waiting)[: 2 * effective_n_jobs(plan.n_jobs)]:
+            alone = {number: waiting.pop(number)}
+            try:
+                yield from _pooled(job, payload, alone, plan)
+            except BrokenProcessPool as error:
+                yield number, None, f"its process died: {error}".splitlines()[0]
 
 
 def _pooled(
-    job: Callable[..., Outcome], payload: Any, draws: Mapping[int, SeedSequence], plan: Plan
+    job: Callable[..., Outcome], payload: Any, items: Mapping[int, Any], plan: Plan
 ) -> Generator[Outcome, None, None]:
     with parallel_config(backend="loky", inner_max_num_threads=1):
         parallel = Parallel(n_jobs=plan.n_jobs, return_as="generator_unordered", batch_size=1)
-    stream = parallel(delayed(job)(payload, draw, seed, plan.deadline) for draw, seed in draws.items())
+    stream = parallel(delayed(job)(payload, number, item, plan.deadline) for number, item in items.items())
     try:
         for outcome in stream:  # noqa: UP028 - closed below, where the warning is silenced
             yield outcome
@@ -164,7 +175,7 @@ def _pooled(
             stream.close()
 
 
-def _on_cluster(job: Callable[..., Outcome], payload: Any, seeds: list[SeedSequence], plan: Plan) -> Outcomes:
+def _on_cluster(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
     try:
         from distributed import Client, as_completed
     except ImportError as error:
@@ -179,12 +190,12 @@ def _on_cluster(job: Callable[..., Outcome], payload: Any, seeds: list[SeedSeque
             warnings.simplefilter("ignore", UserWarning)
             shared = client.submit(_same, payload, pure=False)
         given = {"job": job, "payload": shared, "deadline": plan.deadline}
-        submitted = client.map(_remote, range(len(seeds)), seeds, pure=False, retries=1, **given)
-        futures = {future: draw for draw, future in enumerate(submitted)}
+        submitted = client.map(_remote, range(len(items)), items, pure=False, retries=1, **given)
+        futures = {future: number for number, future in enumerate(submitted)}
         left = time_left(plan.deadline)
         for future in as_completed(futures, loop=client.loop, timeout=None if left is None else left + _GRACE):
-            draw = futures[future]
-            yield future.result() if future.status == "finished" else (draw, None, _failure(future))
+            number = futures[future]
+            yield future.result() if future.status == "finished" else (number, None, _failure(future))
     except TimeoutError:
         return
     finally:
@@ -193,10 +204,8 @@ def _on_cluster(job: Callable[..., Outcome], payload: Any, seeds: list[SeedSeque
             client.close()
 
 
-def _remote(
-    draw: int, seed: SeedSequence, *, job: Callable[..., Outcome], payload: Any, deadline: float | None
-) -> Outcome:
-    return job(payload, draw, seed, deadline)
+def _remote(number: int, item: Any, *, job: Callable[..., Outcome], payload: Any, deadline: float | None) -> Outcome:
+    return job(payload, number, item, deadline)
 
 
 def _same(payload: Payload) -> Payload:

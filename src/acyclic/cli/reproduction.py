@@ -1,0 +1,212 @@
+"""The command that computes the paper's experiments and draws them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from acyclic.cli.settings import Whole
+from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.errors import InputError, MissingExtraError
+
+if TYPE_CHECKING:
+    from acyclic.experiments.cases import Case
+    from acyclic.experiments.plans import Plan
+    from acyclic.experiments.runner import Advance, Tally
+    from acyclic.experiments.store import Store
+
+Switch = Annotated[bool, Parameter(negative=())]
+SHOWN = Output()
+FOLDER = Path("build") / "reproduction"
+MOST_FAILURES = 10
+
+
+def reproduce(
+    *names: str,
+    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    quick: Switch = False,
+    runs: Whole | None = None,
+    nodes: tuple[Whole, ...] = (),
+    jobs: Whole = 1,
+    cluster: str | None = None,
+    time_limit: float | None = None,
+    retry_failed: Switch = False,
+    draw: Switch = False,
+    out: Path = FOLDER,
+    output: Annotated[Output, Parameter(name="*")] = SHOWN,
+) -> int:
+    """Compute the figures and tables of the TMPI paper; what is stored already is not computed again.
+
+    Ctrl-C ends the run; the same command goes on where it ended. Results are in OUT/results.sqlite as they come.
+
+    ```
+    acyclic reproduce --list
+    acyclic reproduce figure-2 --runs 20 --jobs 2
+    acyclic reproduce all --quick
+    ```
+
+    Parameters
+    ----------
+    names
+        Which figures and tables, or all.
+    list_
+        Name every figure and table, and stop.
+    quick
+        The short form of each: few runs, small graphs.
+    runs
+        Runs of each setting; the paper's number by default.
+    nodes
+        Only graphs of these sizes.
+    jobs
+        Processes on this machine; -1 for one on each processor.
+    cluster
+        Address of a Dask scheduler, in the place of processes on this machine; only learners that watch the time limit
+        themselves are held to it there.
+    time_limit
+        Seconds for each case; the plan's by default. Cases that a shorter limit ended are computed again.
+    retry_failed
+        Compute cases again that failed.
+    draw
+        Compute nothing; draw what is stored.
+    out
+        Folder of results, figures and tables.
+    """
+    if list_:
+        return _list(output)
+    from acyclic.experiments.store import Store
+
+    plans = _plans(names, quick, output)
+    cases = _cases(plans, runs, nodes, time_limit)
+    how = {"n_jobs": jobs, "cluster": cluster, "retry_failed": retry_failed}
+    with Store(_folder(out, draw) / "results.sqlite") as store:
+        tally = None if draw else _compute(cases, store, output, **how)
+        if tally and tally.interrupted:
+            complain(_interrupted(tally))
+            return 1
+        code = _told(cases, store, tally, out, output)
+        _draw(plans, store, out, output)
+    output.say(listed(out))
+    return code
+
+
+def _list(output: Output) -> int:
+    from acyclic.experiments.plans import load_plan, plan_names
+
+    plans = [load_plan(name) for name in plan_names()]
+    output.data([{"name": plan.name, "paper": plan.paper, "title": plan.title} for plan in plans])
+    rows = [[plan.name, plan.paper, plan.title] for plan in plans]
+    output.table("Figures and tables", {"name": "left", "in the paper": "left", "what": "left"}, rows)
+    return 0
+
+
+def _plans(names: Sequence[str], quick: bool, output: Output) -> list[Plan]:
+    from acyclic.experiments.plans import load_plan, plan_names
+
+    if not names:
+        raise InputError(f"name one or more of {', '.join(plan_names())}, or all")
+    chosen = [load_plan(name, quick) for name in dict.fromkeys(plan_names() if "all" in names else names)]
+    ready = []
+    for plan in chosen:
+        try:
+            plan.check_installed()
+            ready.append(plan)
+        except MissingExtraError as error:
+            if plan.name in names:
+                raise
+            output.say(f"{plan.name} is left out: {error}")
+    return ready
+
+
+def _cases(plans: Sequence[Plan], runs: int | None, nodes: Sequence[int], time_limit: float | None) -> list[Case]:
+    if runs is not None and runs < 1:
+        raise InputError(f"--runs is {runs}; give at least 1")
+    if time_limit is not None and not 0 < time_limit < float("inf"):
+        raise InputError(f"--time-limit is {time_limit:g}; give a number of seconds above 0")
+    cases = [case for plan in plans for case in plan.cases(runs, nodes or None, time_limit)]
+    if not cases:
+        raise InputError(f"nothing here has graphs of {', '.join(map(str, nodes))} nodes; give other --nodes, or none")
+    return cases
+
+
+def _folder(out: Path, must_exist: bool) -> Path:
+    if must_exist and not (out / "results.sqlite").exists():
+        raise InputError(f"there are no results in {out} to draw; compute them without --draw, or give another --out")
+    return out
+
+
+def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) -> Tally:
+    from acyclic.experiments.runner import merged, run
+
+    asked = merged(cases)
+    waiting = store.missing(asked, how["retry_failed"])
+    output.say(f"{len(asked)} cases; {len(asked) - len(waiting)} of them are stored, {len(waiting)} to compute.")
+    with output.progress() as stages:
+        return run(asked, store, **how, callback=_shown(stages, len(waiting)) if waiting else None)
+
+
+def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:
+    from acyclic.solvers.solution import Progress
+
+    show, started = stages.stage("computing", draws=total), time.monotonic()
+
+    def callback(advance: Advance) -> None:
+        seconds = time.monotonic() - started
+        left = seconds * (1 - advance.share) / max(advance.share, 1e-9)
+        failed = f", {advance.failed} failed" if advance.failed else ""
+        text = f"{advance.done} of {advance.total} cases{failed}, {duration(left)} left"
+        show(Progress(text, advance.done, advance.done, math.nan, math.nan, math.nan, 0, seconds))
+
+    return callback
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words.
+
+    Examples
+    --------
+    >>> duration(7.2), duration(140), duration(15000)
+    ('7 s', '2 min', '4 h 10 min')
+    """
+    minutes = round(seconds / 60)
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _interrupted(tally: Tally) -> str:
+    return (
+        f"interrupted; {tally.computed} cases were computed and stored, {tally.left} are left. "
+        "The same command goes on from there, and --draw draws what is stored"
+    )
+
+
+def _draw(plans: Sequence[Plan], store: Store, folder: Path, output: Output) -> None:
+    from acyclic.experiments.acceptance import write_summary
+    from acyclic.experiments.figures import draw
+
+    records = {plan.name: plan.records(store) for plan in plans}
+    with output.progress() as stages:
+        for plan in plans:
+            stages.stage(f"drawing {plan.name}")
+            draw(plan, records[plan.name], folder)
+    write_summary([(plan, records[plan.name]) for plan in plans], folder)
+
+
+def _told(cases: Sequence[Case], store: Store, tally: Tally | None, folder: Path, output: Output) -> int:
+    """Say what is there and what failed; 1 where something did."""
+    records = store.records(keys={case.key for case in cases})
+    failures = [record for record in records if record.status == "failed"]
+    limited = sum(record.ended_by_limit for record in records)
+    facts = {"stored": len(records), "failed": len(failures), "ended_by_time_limit": limited}
+    output.data({"folder": str(folder), "computed": tally.computed if tally else 0, **facts})
+    output.say(f"{len(records)} cases are stored, {limited} of them ended by the time limit.")
+    if failures:
+        rows = [[" ".join(f"{value}" for _, value in (*r.case.method, *r.case.data)), r.verdict] for r in failures]
+        output.table(f"{len(failures)} failed", {"case": "left", "why": "left"}, rows[:MOST_FAILURES])
+        output.say("Compute them again with --retry-failed; their tracebacks are in results.sqlite.")
+    return int(bool(failures))

@@ -1,0 +1,249 @@
+"""What is done for a case: a fit compared with the truth, or a look at the constraints on one matrix."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+import acyclic
+from acyclic.data.simulate import Floats
+from acyclic.errors import InputError
+from acyclic.experiments import counting, series
+from acyclic.experiments.cases import Case
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import Cpdag
+from acyclic.graphs.metrics import compare, r2_sortability, varsortability
+from acyclic.learners.verdict import Verdict
+from acyclic.solvers.kkt import kkt_search
+
+LEARNERS = (
+    "Notears", "Golem", "NoCurl", "EqualVariance", "OrderSearch", "SortnRegress", "Ges", "Mmhc", "NotearsMlp",
+    "DagGnn", "GranDag", "learn", "empty",
+)  # fmt: skip
+SEARCHES: Mapping[str, Callable[[Floats, Dag], Dag]] = MappingProxyType(
+    {"kkt_search": kkt_search, "kkt_search-published": partial(kkt_search, thorough=False)}
+)
+# The runner gives these, or they are no business of a plan.
+RESERVED = ("table", "time_limit", "random_state", "callback", "checkpoint", "start", "knowledge", "n_jobs", "options")
+LARGEST_LISTED = 30
+EMPTY = Verdict("No method", True, "there is nothing to compute", "there is no edge to orient", 0, 0)
+# What verdicts say where a time limit ended the work.
+ENDED = ("the time limit of", "was cut short")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was measured, what the method said of it, and the time that the measured part took."""
+
+    values: Mapping[str, Any]
+    verdict: str
+    seconds: float
+    cpu_seconds: float
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A kind of case: the settings of data it knows, a check of the method's, and the work."""
+
+    data: tuple[str, ...]
+    check: Callable[[Mapping[str, Any]], None]
+    compute: Callable[[Case], Outcome]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Rows, and the graph behind them."""
+
+    X: Floats
+    graph: Dag
+
+
+@dataclass
+class Stopwatch:
+    """Wall and processor seconds of a block; of this thread alone, whatever others of the process do."""
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Count the time of the block."""
+        wall, cpu = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            self.seconds += time.perf_counter() - wall
+            self.cpu_seconds += time.thread_time() - cpu
+
+
+def truth(case: Case) -> Truth:
+    """The data of a case: drawn from its seed, or a bundled table."""
+    settings: dict[str, Any] = dict(case.data)
+    name = settings.pop("dataset", None)
+    if name is None:
+        drawn = acyclic.simulate(**settings, random_state=case.seed)
+        return Truth(drawn.X, drawn.graph)
+    if name not in ("sachs", "sachs-all"):
+        raise InputError(f"dataset is {name!r}; give sachs (853 observational rows) or sachs-all (7466 rows)")
+    table = acyclic.load_sachs("observational" if name == "sachs" else "all")
+    X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0) if settings.get("standardize") else table.X
+    return Truth(X, table.graphs["17"])
+
+
+def made(settings: Mapping[str, Any], time_limit: float | None = None, seed: int = 0) -> Callable[[Floats], Any] | None:
+    """What learns from rows by the settings of a method: an estimator's `fit`, or `learn`; None for the empty graph."""
+    given = {key: value for key, value in settings.items() if key not in ("learner", "then")}
+    name = str(settings["learner"])
+    if name == "empty":
+        return None
+    maker = getattr(acyclic, name)
+    offered = inspect.signature(maker).parameters
+    given |= {key: value for key, value in (("time_limit", time_limit), ("random_state", seed)) if key in offered}
+    fitting: Callable[[Floats], Any] = partial(maker, **given) if name == "learn" else maker(**given).fit
+    return fitting
+
+
+def learned(case: Case, X: Floats, watch: Stopwatch) -> tuple[Dag | Cpdag, Verdict, Any]:
+    """The graph that the method of a case finds, its verdict, and the learner where there is one."""
+    settings = dict(case.method)
+    learner = made(settings, case.time_limit, case.run)
+    if learner is None:
+        return Dag(np.zeros((X.shape[1], X.shape[1]))), EMPTY, None
+    with watch.running():
+        answer = learner(X)
+        if settings["learner"] == "learn":
+            graph, verdict = answer.graph, answer.verdict
+        else:
+            graph, verdict = answer.causal_graph_, answer.verdict_
+        if "then" in settings:
+            graph = SEARCHES[str(settings["then"])](X, graph)
+    as_class = settings["learner"] == "Ges" and "then" not in settings
+    return answer.cpdag_ if as_class else graph, verdict, answer
+
+
+def fit(case: Case) -> Outcome:
+    """Learn a graph and compare it with the truth; undirected edges of GES count as both arcs, as in the paper."""
+    data, watch = truth(case), Stopwatch()
+    graph, verdict, learner = learned(case, data.X, watch)
+    estimate = _renamed(graph, data.graph.names)
+    found, simulated = compare(data.graph, estimate), "dataset" not in dict(case.data)
+    arcs = estimate.arcs if isinstance(estimate, Cpdag) else estimate.adjacency
+    covariance = np.cov(data.X, rowvar=False, ddof=0)
+    values: dict[str, Any] = {
+        "shd": found.shd,
+        "shd_favourable": found.favourable.shd,
+        "shd_cpdag": found.shd_cpdag,
+        "fdr": found.fdr,
+        "tpr": found.tpr,
+        "fpr": found.fpr,
+        "n_edges": found.favourable.n_estimated,
+        "n_true": found.n_true,
+        "h": _number(verdict.h),
+        "converged": verdict.converged,
+        "stopped_early": any(words in verdict.reason for words in ENDED),
+        "cut_cyclic": bool(verdict.removed) if hasattr(learner, "constraint") else None,
+        "varsortability": _number(varsortability(data.graph, covariance)) if simulated else None,
+        "r2_sortability": _number(r2_sortability(data.graph, covariance)) if simulated else None,
+        "rows": len(data.X),
+    }
+    if len(arcs) <= LARGEST_LISTED:
+        values["edges"] = np.argwhere(arcs).tolist()
+    return Outcome(values, str(verdict), watch.seconds, watch.cpu_seconds)
+
+
+def check_learner(settings: Mapping[str, Any]) -> None:
+    """Refuse a method that no learner, or no search after it, would take."""
+    given = dict(settings)
+    name, search = given.pop("learner", None), given.pop("then", None)
+    if name not in LEARNERS:
+        raise InputError(f"has the learner {name!r}; give one of {', '.join(LEARNERS)}")
+    if search is not None and search not in SEARCHES:
+        raise InputError(f"is followed by {search!r}; after a learner there can be {', '.join(SEARCHES)}")
+    offered = () if name == "empty" else inspect.signature(getattr(acyclic, name)).parameters
+    accepted = [key for key in offered if key not in RESERVED]
+    for key, value in given.items():
+        if key not in accepted:
+            raise InputError(f"gives {key}, which {name} does not have; it takes {', '.join(accepted) or 'nothing'}")
+        if not isinstance(value, str | int | float):
+            raise InputError(f"gives {key} = {value!r}; give a string, a number, true or false")
+
+
+def gradient_norms(case: Case) -> Outcome:
+    """The gradient of each order of three power series, at the weights of NOTEARS before any cut."""
+    B, verdict, watch = _candidate(case)
+    radius = float(np.abs(np.linalg.eigvals(B)).max())
+    values = {**series.gradient_norms(B), "spectral_radius": radius, "candidate": _words(case, verdict)}
+    return Outcome(values, str(verdict), watch.seconds, watch.cpu_seconds)
+
+
+def truncation(case: Case) -> Outcome:
+    """What is left of the geometric series after each order, at the weights of NOTEARS before any cut."""
+    B, verdict, watch = _candidate(case)
+    return Outcome(series.truncation(B), str(verdict), watch.seconds, watch.cpu_seconds)
+
+
+def products(case: Case) -> Outcome:
+    """Matrix products and time of one evaluation of a constraint on a matrix of a given spectral radius."""
+    data: dict[str, Any] = dict(case.data)
+    drawn = acyclic.simulate(data["n_nodes"], 1, graph=data["graph"], random_state=case.seed)
+    B, watch = series.cyclic(drawn.graph.weights**2, data["spectral_radius"]), Stopwatch()
+    with watch.running():
+        values = counting.cost(dict(case.method), B)
+    return Outcome(values, "", watch.seconds, watch.cpu_seconds)
+
+
+def check_constraint(settings: Mapping[str, Any]) -> None:
+    """Refuse what is not a constraint by name with options of its own."""
+    if "constraint" not in settings:
+        raise InputError("has no constraint")
+    named = {key: value for key, value in settings.items() if key != "constraint"}
+    acyclic.constraint(settings["constraint"], **named)
+
+
+def check_candidate(settings: Mapping[str, Any]) -> None:
+    """Refuse what NOTEARS, whose weights on the way to a DAG are looked at, does not take."""
+    check_learner({"learner": "Notears", **settings})
+
+
+def _candidate(case: Case) -> tuple[Floats, Verdict, Stopwatch]:
+    watch = Stopwatch()
+    notears = replace(case, method=(("learner", "Notears"), *case.method))
+    _, verdict, learner = learned(notears, truth(case).X, watch)
+    return learner.solution_.weights**2, verdict, watch
+
+
+def _words(case: Case, verdict: Verdict) -> str:
+    rounds = dict(case.method).get("max_rounds")
+    return verdict.method + (f" after {rounds} rounds" if rounds else "")
+
+
+def _renamed(graph: Dag | Cpdag, names: tuple[str, ...]) -> Dag | Cpdag:
+    """The same graph with the names of the truth: learners call the columns of an array as they like."""
+    if isinstance(graph, Cpdag):
+        return Cpdag(names, graph.directed, graph.undirected)
+    return Dag(graph.weights, names)
+
+
+def _number(value: float) -> float | None:
+    """JSON has no place for nan and infinity."""
+    return float(value) if math.isfinite(value) else None
+
+
+SIMULATED = ("sem", "graph", "noise", "n_nodes", "n", "standardize")
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "fit": Measure((*SIMULATED, "dataset"), check_learner, fit),
+        "gradient-norms": Measure(SIMULATED, check_candidate, gradient_norms),
+        "truncation": Measure(SIMULATED, check_candidate, truncation),
+        "products": Measure(("graph", "n_nodes", "spectral_radius"), check_constraint, products),
+    }
+)

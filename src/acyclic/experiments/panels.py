@@ -1,0 +1,152 @@
+"""Panels of means with standard errors against the number of nodes, under one legend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acyclic.experiments.styles import NOTE, WIDTH, Style, count_scale, label_text, legend, log_scale, node_ticks, style
+from acyclic.experiments.summary import Mean, Results, mean_of, unfinished
+from acyclic.experiments.tables import METRICS
+
+if TYPE_CHECKING:
+    from acyclic.experiments.plans import Setting
+
+__all__ = [
+    "Curve",
+    "Panel",
+    "Point",
+    "by_label",
+    "draw_curves",
+    "legend_of",
+    "new_figure",
+    "panels",
+    "say_empty",
+    "share_scale",
+]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: a metric of some settings against the number of nodes."""
+
+    title: str
+    settings: Sequence[Setting]
+    metric: str = "shd"
+
+
+def panels(rows: Sequence[Sequence[Panel]], records: Results) -> Any:
+    """A figure of panels under one legend; those of a row that show the same metric share its scale."""
+    figure, axes = new_figure(len(rows), max(map(len, rows)))
+    drawn = [draw_curves(ax, panel, records) for some, line in zip(rows, axes) for ax, panel in zip(line, some)]
+    for some, line in zip(rows, axes):
+        for metric in dict.fromkeys(panel.metric for panel in some):
+            share_scale([ax for ax, panel in zip(line, some) if panel.metric == metric], metric)
+    legend_of(figure, [curve for curves in drawn for curve in curves])
+    return figure
+
+
+def new_figure(rows: int, columns: int, height: float = 2.0) -> tuple[Any, list[list[Any]]]:
+    """A figure of empty panels."""
+    from matplotlib.figure import Figure
+
+    width = WIDTH if columns > 1 else 0.7 * WIDTH
+    figure = Figure(figsize=(width, height * rows + 0.9), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+
+
+def legend_of(figure: Any, curves: Sequence[Curve]) -> None:
+    """One legend for curves of several panels."""
+    hollow = any(point.hollow for curve in curves for point in curve.points)
+    legend(figure, {curve.label: curve.look for curve in curves}, hollow)
+
+
+def share_scale(axes: Sequence[Any], metric: str) -> None:
+    """One vertical scale for panels side by side, named at the first."""
+    axes[0].set_ylabel(METRICS[metric])
+    if not any(ax.has_data() for ax in axes):
+        for ax in axes:
+            ax.set_yticks([])
+        return
+    for ax in axes[1:]:
+        ax.sharey(axes[0])
+        ax.tick_params(labelleft=False)
+    axes[0].autoscale(axis="y")
+    if metric == "cpu_seconds":
+        log_scale(axes[0])
+    elif metric in ("shd", "shd_cpdag"):
+        count_scale(axes[0])
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean at a place; hollow where some of its runs failed or were ended by the time limit."""
+
+    x: float
+    mean: Mean
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one method."""
+
+    label: str
+    look: Style
+    points: Sequence[Point]
+
+    def draw(self, ax: Any) -> None:
+        """A line through the means with their standard errors."""
+        x, y = [point.x for point in self.points], [point.mean.value for point in self.points]
+        errors = [0.0 if math.isnan(point.mean.error) else point.mean.error for point in self.points]
+        ax.errorbar(x, y, errors, capsize=1.8, elinewidth=0.8, **self.look.key())
+        for point in self.points:
+            if point.hollow:
+                ax.plot([point.x], [point.mean.value], zorder=3, **self.look.key(hollow=True))
+
+
+def draw_curves(ax: Any, panel: Panel, records: Results) -> list[Curve]:
+    """Draw the metric of each method against the number of nodes."""
+    ax.set_title(label_text(panel.title))
+    curves = []
+    methods = by_label(panel.settings)
+    for place, (label, settings) in enumerate(methods.items()):
+        # Methods stand a little beside each other, so that no error bar hides another.
+        shift = math.exp(0.014 * (place - (len(methods) - 1) / 2))
+        points = [_point(setting, panel.metric, records, shift) for setting in settings]
+        curves.append(Curve(label, style(settings[0].method), [point for point in points if point]))
+    drawn = [curve for curve in curves if curve.points]
+    for curve in drawn:
+        curve.draw(ax)
+    _nodes_axis(ax, panel.settings)
+    if not drawn:
+        say_empty(ax, ticks=True)
+    return drawn
+
+
+def _point(setting: Setting, metric: str, records: Results, shift: float) -> Point | None:
+    some = records.get(setting, ())
+    mean = mean_of(some, metric)
+    return Point(float(setting.data["n_nodes"]) * shift, mean, unfinished(some)) if mean else None
+
+
+def by_label(settings: Iterable[Setting]) -> dict[str, list[Setting]]:
+    """Settings of each method, in the order of the plan."""
+    groups: dict[str, list[Setting]] = {}
+    for setting in settings:
+        groups.setdefault(setting.label, []).append(setting)
+    return groups
+
+
+def _nodes_axis(ax: Any, settings: Iterable[Setting]) -> None:
+    ax.set_xlabel("Number of nodes d")
+    node_ticks(ax, sorted({float(setting.data["n_nodes"]) for setting in settings}))
+
+
+def say_empty(ax: Any, ticks: bool = False) -> None:
+    """Tell that there is nothing to draw; ticks stay where they say what will be."""
+    ax.text(0.5, 0.5, "no runs yet", transform=ax.transAxes, ha="center", va="center", color=NOTE)
+    if not ticks:
+        ax.set(xticks=[], yticks=[])

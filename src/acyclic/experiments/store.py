@@ -1,0 +1,172 @@
+"""The results on disk: one SQLite file, one row for each case, written as each ends and read at any time."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from acyclic.errors import InputError
+from acyclic.experiments.cases import Case, pairs
+
+FORMAT = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS results (
+    key TEXT PRIMARY KEY, setting TEXT NOT NULL, measure TEXT NOT NULL, data TEXT NOT NULL, method TEXT NOT NULL,
+    run INTEGER NOT NULL, seed INTEGER NOT NULL, time_limit REAL, status TEXT NOT NULL, "values" TEXT NOT NULL,
+    verdict TEXT NOT NULL, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, threads INTEGER NOT NULL,
+    versions TEXT NOT NULL, traceback TEXT NOT NULL, finished TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS by_setting ON results (setting, run);
+"""
+_COLUMNS = (
+    "key", "setting", "measure", "data", "method", "run", "seed", "time_limit", "status", "values", "verdict",
+    "seconds", "cpu_seconds", "threads", "versions", "traceback", "finished",
+)  # fmt: skip
+_AT_ONCE = 500
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a case.
+
+    Attributes
+    ----------
+    case : Case
+    status : "done" or "failed"
+    values : mapping
+        What was measured, as JSON values; empty where it failed.
+    verdict : str
+        What the learner said of its answer, or why the case failed.
+    seconds, cpu_seconds : float
+        Of what is measured: the fit, without the making of data and the comparison with the truth.
+    threads : int
+    versions : mapping of package to version
+    traceback : str
+        Empty where the case was done.
+    finished : str
+        When, in UTC.
+    """
+
+    case: Case
+    status: Literal["done", "failed"]
+    values: Mapping[str, Any]
+    verdict: str
+    seconds: float
+    cpu_seconds: float
+    threads: int = 1
+    versions: Mapping[str, str] = field(default_factory=dict)
+    traceback: str = ""
+    finished: str = ""
+
+    @property
+    def ended_by_limit(self) -> bool:
+        """Whether the time limit cut it short."""
+        return bool(self.values.get("stopped_early")) or self.verdict.startswith("time limit")
+
+    def answers(self, case: Case, retry_failed: bool = False) -> bool:
+        """Whether there is no need to compute a case of the same key again."""
+        if self.ended_by_limit and not case.within(self.case.time_limit):
+            return False
+        return self.status == "done" or not retry_failed
+
+
+class Store:
+    """Records by the key of their case, in a file that a killed process leaves whole.
+
+    Parameters
+    ----------
+    path : path
+        The SQLite file; made if missing.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._database = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+        try:
+            self._prepare()
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _prepare(self) -> None:
+        try:
+            (version,) = self._database.execute("PRAGMA user_version").fetchone()
+            if version == FORMAT:
+                return
+            tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            if version or tables:
+                raise InputError(f"{self.path} holds no results of this version of acyclic; name another folder")
+            self._database.execute("PRAGMA journal_mode = WAL")
+            self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
+        except sqlite3.DatabaseError as error:
+            raise InputError(f"{self.path} cannot be used for results: {error}; name another folder") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._database.close()
+
+    def add(self, record: Record) -> None:
+        """Write a record, in the place of an earlier one of the same case."""
+        row = dict(zip(_COLUMNS, _row(record)))
+        names = ", ".join(f'"{name}"' for name in row)
+        marks = ", ".join("?" * len(row))
+        self._database.execute(f"INSERT OR REPLACE INTO results ({names}) VALUES ({marks})", list(row.values()))
+
+    def records(self, *, keys: Iterable[str] = (), settings: Iterable[str] = ()) -> list[Record]:
+        """The records of these cases, or of all runs of these settings, ordered by setting and run."""
+        found = [*self._where("key", list(keys)), *self._where("setting", list(settings))]
+        return sorted(found, key=lambda record: (record.case.setting, record.case.run))
+
+    def missing(self, cases: Sequence[Case], retry_failed: bool = False) -> list[Case]:
+        """The cases still to compute, in their order: without a record, or with one that does not answer them."""
+        known = {record.case.key: record for record in self.records(keys=[case.key for case in cases])}
+        return [case for case in cases if case.key not in known or not known[case.key].answers(case, retry_failed)]
+
+    def seconds(self) -> dict[str, tuple[int, float]]:
+        """For each setting the number of its runs and their seconds in all."""
+        query = "SELECT setting, count(*), sum(seconds) FROM results GROUP BY setting"
+        return {setting: (count, total) for setting, count, total in self._database.execute(query)}
+
+    def __len__(self) -> int:
+        return int(self._database.execute("SELECT count(*) FROM results").fetchone()[0])
+
+    def _where(self, column: str, wanted: Sequence[str]) -> Iterator[Record]:
+        names = ", ".join(f'"{name}"' for name in _COLUMNS)
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            query = f"SELECT {names} FROM results WHERE {column} IN ({', '.join('?' * len(some))})"
+            for row in self._database.execute(query, some):
+                yield _record(dict(zip(_COLUMNS, row)))
+
+
+def _row(record: Record) -> tuple[Any, ...]:
+    case = record.case
+    return (
+        case.key, case.setting, case.measure, _json(dict(case.data)), _json(dict(case.method)), case.run, case.seed,
+        case.time_limit, record.status, _json(dict(record.values)), record.verdict, record.seconds,
+        record.cpu_seconds, record.threads, _json(dict(record.versions)), record.traceback, record.finished,
+    )  # fmt: skip
+
+
+def _record(row: Mapping[str, Any]) -> Record:
+    data, method = (pairs(json.loads(row[name])) for name in ("data", "method"))
+    case = Case(row["measure"], data, method, row["run"], row["time_limit"])
+    plain = {name: row[name] for name in ("status", "verdict", "seconds", "cpu_seconds", "threads")}
+    values, versions = json.loads(row["values"]), json.loads(row["versions"])
+    return Record(case, values=values, versions=versions, traceback=row["traceback"], finished=row["finished"], **plain)
+
+
+def _json(plain: Mapping[str, Any]) -> str:
+    return json.dumps(plain, sort_keys=True, allow_nan=False)

@@ -1,0 +1,130 @@
+"""Measures: the numbers of a fit are those of the library, called by hand."""
+
+import json
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.errors import InputError
+from acyclic.experiments.cases import Case, pairs
+from acyclic.experiments.measures import MEASURES, check_constraint, truth
+from acyclic.graphs.metrics import shd, shd_cpdag, varsortability
+
+DATA = {"sem": "linear", "graph": "ER2", "noise": "gaussian", "n_nodes": 10, "n": 300}
+
+
+def measured(method, data=DATA, measure="fit", run=0, limit=None):
+    case = Case(measure, pairs(data), pairs(method), run, limit)
+    return case, MEASURES[measure].compute(case)
+
+
+def test_a_fit_is_the_learner_on_the_rows_of_the_seed():
+    case, outcome = measured({"learner": "Notears", "constraint": "exponential", "l1": 0.2})
+    data = acyclic.simulate(10, 300, graph="ER2", random_state=case.seed)
+    fit = acyclic.Notears(constraint="exponential", l1=0.2).fit(data.X)
+    expected = acyclic.compare(data.graph, fit.causal_graph_)
+    values = outcome.values
+    assert (values["shd"], values["shd_cpdag"]) == (expected.shd, expected.shd_cpdag)
+    assert (values["fdr"], values["tpr"], values["fpr"]) == (expected.fdr, expected.tpr, expected.fpr)
+    assert (values["n_edges"], values["n_true"]) == (fit.causal_graph_.n_edges, data.graph.n_edges)
+    assert values["h"] == fit.verdict_.h and values["converged"] and not values["stopped_early"]
+    assert values["cut_cyclic"] is bool(fit.verdict_.removed) and values["rows"] == 300
+    assert values["varsortability"] == varsortability(data.graph, np.cov(data.X.T, ddof=0))
+    assert values["edges"] == np.argwhere(fit.causal_graph_.adjacency).tolist()
+    assert outcome.verdict == str(fit.verdict_) and 0 < outcome.cpu_seconds
+    json.dumps(values, allow_nan=False)
+
+
+def test_large_graphs_are_not_listed():
+    _, outcome = measured({"learner": "EqualVariance"}, {**DATA, "n_nodes": 31})
+    assert "edges" not in outcome.values and outcome.values["shd"] >= 0
+
+
+def test_ges_is_scored_as_a_class_with_undirected_edges_as_both_arcs():
+    case, outcome = measured({"learner": "Ges"}, {**DATA, "graph": "ER1"}, run=1)
+    data = truth(case)
+    cpdag = acyclic.Ges().fit(data.X).cpdag_
+    assert cpdag.undirected.any()
+    assert outcome.values["shd"] == shd(data.graph, cpdag) > outcome.values["shd_favourable"]
+    assert outcome.values["shd_cpdag"] == shd_cpdag(data.graph, cpdag)
+    assert outcome.values["cut_cyclic"] is None
+    assert outcome.values["n_edges"] == len(cpdag.undirected_edges()) + len(cpdag.directed_edges())
+
+
+def test_learn_is_called_with_the_limit_and_its_settings():
+    case, outcome = measured({"learner": "learn", "threshold": 0.3}, limit=50.0)
+    result = acyclic.learn(truth(case).X, threshold=0.3, time_limit=50.0)
+    assert outcome.verdict == str(result.verdict) and outcome.values["n_edges"] == result.graph.n_edges
+    assert outcome.values["cut_cyclic"] is None
+
+
+@pytest.mark.parametrize(("then", "thorough"), [("kkt_search", True), ("kkt_search-published", False)])
+def test_a_search_after_the_learner(then, thorough):
+    settings = {"learner": "Notears", "constraint": "exponential"}
+    case, outcome = measured({**settings, "then": then}, {**DATA, "n_nodes": 15})
+    data = truth(case)
+    before = acyclic.Notears(constraint="exponential").fit(data.X).causal_graph_
+    after = acyclic.kkt_search(data.X, before, thorough=thorough)
+    assert outcome.values["edges"] == np.argwhere(after.adjacency).tolist()
+
+
+def test_the_empty_graph():
+    _, outcome = measured({"learner": "empty"}, {"dataset": "sachs"})
+    assert (outcome.values["shd"], outcome.values["shd_cpdag"], outcome.values["rows"]) == (17, 17, 853)
+    assert outcome.values["varsortability"] is None and outcome.values["cut_cyclic"] is None
+
+
+def test_real_rows_are_raw_or_standardised():
+    raw = truth(Case("fit", pairs({"dataset": "sachs"}), (), 0))
+    assert np.array_equal(raw.X, acyclic.load_sachs().X)
+    scaled = truth(Case("fit", pairs({"dataset": "sachs-all", "standardize": True}), (), 0))
+    assert scaled.X.shape == (7466, 11) and np.allclose(scaled.X.std(axis=0), 1)
+    with pytest.raises(InputError, match="dataset is 'mtcars'; give sachs"):
+        truth(Case("fit", pairs({"dataset": "mtcars"}), (), 0))
+
+
+def test_the_seed_of_a_learner_is_the_run():
+    data = {**DATA, "n": 20, "n_nodes": 12}
+    case, outcome = measured({"learner": "OrderSearch"}, data, run=3)
+    graph = acyclic.OrderSearch(random_state=3).fit(truth(case).X).causal_graph_
+    assert outcome.values["edges"] == np.argwhere(graph.adjacency).tolist()
+
+
+def test_a_limit_that_the_learner_heeds_is_told():
+    spectral = {"learner": "Notears", "constraint": "spectral-radius"}
+    _, outcome = measured(spectral, {**DATA, "n_nodes": 30}, limit=0.05)
+    assert outcome.values["stopped_early"] and not outcome.values["converged"]
+    assert "the time limit of 0.05 s was reached" in outcome.verdict
+    _, whole = measured({"learner": "learn"}, {**DATA, "n_nodes": 60, "n": 70}, limit=1e-6)
+    assert whole.values["stopped_early"]
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+@pytest.mark.parametrize("measure", ["gradient-norms", "truncation"])
+def test_candidates_are_weights_of_notears_before_any_cut(measure):
+    method = {"constraint": "exponential", "max_rounds": 2}
+    case, outcome = measured(method, measure=measure)
+    B = acyclic.Notears(**method).fit(truth(case).X).solution_.weights ** 2
+    json.dumps(outcome.values, allow_nan=False)
+    if measure == "truncation":
+        assert outcome.values["power"][0] == B.max() and outcome.values["k"] == list(range(1, 11))
+    else:
+        assert outcome.values["spectral_radius"] == pytest.approx(np.abs(np.linalg.eigvals(B)).max())
+        assert outcome.values["geometric"][1] == pytest.approx(2 * np.linalg.norm(B))
+        assert outcome.values["candidate"].startswith("NOTEARS (least squares, exponential constraint")
+        assert outcome.values["candidate"].endswith("after 2 rounds")
+
+
+def test_products_are_those_of_a_matrix_with_the_radius():
+    data = {"graph": "ER2", "n_nodes": 12, "spectral_radius": 0.4}
+    _, outcome = measured({"constraint": "geometric"}, data, "products")
+    assert outcome.values["products"] == 11 and outcome.values["spectral_radius"] == pytest.approx(0.4)
+    json.dumps(outcome.values, allow_nan=False)
+
+
+def test_constraints_are_checked():
+    check_constraint({"constraint": "tmpi", "eps": 1e-4})
+    for settings in ({}, {"constraint": "tmpo"}, {"constraint": "tmpi", "alpha": 1}):
+        with pytest.raises(InputError, match=r"constraint|option"):
+            check_constraint(settings)

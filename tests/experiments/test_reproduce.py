@@ -1,0 +1,211 @@
+"""acyclic reproduce: what it says, writes and returns."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from acyclic.cli import main
+from acyclic.cli.reproduction import duration
+from acyclic.experiments import plans, runner
+from acyclic.experiments.plans import load_plan, plan_names
+from acyclic.experiments.store import Store
+
+TEXT = """
+title = "Two methods"
+paper = "Figure 0"
+about = "Words enough for a caption."
+measure = "fit"
+drawing = "row"
+runs = 2
+time_limit = 60
+
+[data]
+sem = "linear"
+graph = "ER1"
+noise = "gaussian"
+n_nodes = [5, 8]
+n = 100
+
+[methods."TMPI"]
+learner = "Notears"
+
+[methods."Order"]
+learner = "EqualVariance"
+
+[quick]
+runs = 1
+data = { n_nodes = 5 }
+"""
+
+
+@pytest.fixture
+def plan(tmp_path, monkeypatch):
+    """Put one small plan in the place of the shipped ones; writes other texts of it too."""
+    folder = tmp_path / "plans"
+    folder.mkdir()
+    monkeypatch.setattr(plans, "_folder", lambda: folder)
+
+    def write(text=TEXT, name="small"):
+        (folder / f"{name}.toml").write_text(text)
+
+    write()
+    return write
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Draw nothing: most tests need no pictures, which take seconds."""
+    from acyclic.experiments import acceptance, figures
+
+    drawn = []
+    monkeypatch.setattr(figures, "draw", lambda plan, records, folder: drawn.append(plan.name))
+    monkeypatch.setattr(acceptance, "write_summary", lambda evidence, folder: drawn.append("summary"))
+    return drawn
+
+
+@pytest.fixture
+def call(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def call(*arguments):
+        code = main(["reproduce", *map(str, arguments), "--out", str(tmp_path / "out")])
+        text = capsys.readouterr()
+        return code, text.out, text.err
+
+    return call
+
+
+def test_the_list_names_everything(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["reproduce", "--list"]) == 0
+    text = capsys.readouterr().out
+    for name in plan_names():
+        plan = load_plan(name)
+        assert name in text and plan.title in text and plan.paper in text
+    assert main(["reproduce", "--list", "--json"]) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == plan_names()
+
+
+def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch):
+    code, out, err = call("small")
+    assert code == 0
+    assert "8 cases; 0 of them are stored, 8 to compute." in out and "8 cases are stored" in out
+    assert re.search(r"computing: \d of 8 cases, \d+ s left", err) and "drawing small" in err
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"results.sqlite", "small.svg", "small.png", "small.md", "summary.md"} <= written
+    assert not any(name.endswith(("-wal", "-shm")) for name in written)
+    monkeypatch.setattr(runner, "compute", None)
+    code, out, err = call("small")
+    assert code == 0 and "8 of them are stored, 0 to compute" in out and "computing" not in err
+
+
+def test_parts_of_a_plan(plan, call, undrawn, tmp_path):
+    assert "2 to compute" in call("small", "--quick")[1]
+    assert "4 cases; 1 of them are stored" not in call("small", "--runs", "1", "--nodes", "5", "8")[1]
+    assert "4 cases; 2 of them are stored, 2 to compute" in call("small", "--nodes", "8")[1]
+    with Store(tmp_path / "out" / "results.sqlite") as store:
+        assert len(store) == 6
+    code, out, _ = call("small", "--runs", "3", "--json")
+    assert code == 0 and json.loads(out)["stored"] == 12 and json.loads(out)["computed"] == 6
+
+
+def test_plans_share_their_cases_in_one_pool(plan, call, undrawn):
+    plan(
+        TEXT.replace('[methods."Order"]\nlearner = "EqualVariance"', '[methods."Nothing"]\nlearner = "empty"'), "other"
+    )
+    code, out, _ = call("all")
+    assert code == 0 and "12 cases; 0 of them are stored" in out
+    assert undrawn == ["other", "small", "summary"]
+
+
+def test_drawing_alone_computes_nothing(plan, call, tmp_path, monkeypatch):
+    code, _, err = call("small", "--draw")
+    assert code == 1 and "there are no results in" in err and "without --draw" in err
+    assert not (tmp_path / "out").exists()
+    call("small", "--runs", "1")
+    (tmp_path / "out" / "small.svg").unlink()
+    monkeypatch.setattr(runner, "compute", None)
+    code, out, _ = call("small", "--draw")
+    assert code == 0 and (tmp_path / "out" / "small.svg").exists() and "4 cases are stored" in out
+
+
+def test_failures_are_shown_and_retried_on_request(plan, call, undrawn):
+    plan(TEXT.replace('"ER1"', '["ER1", "ER3"]'))
+    code, out, _ = call("small", "--runs", "1")
+    assert code == 1 and "2 failed" in out and "--retry-failed" in out
+    assert "InputError" in out and "ER3" in out
+    code, out, _ = call("small", "--runs", "1")
+    assert code == 1 and "0 to compute" in out and "2 failed" in out
+    assert "2 to compute" in call("small", "--runs", "1", "--retry-failed")[1]
+
+
+def test_limits_are_told(plan, call, undrawn):
+    plan(TEXT.replace("[5, 8]", "12").replace("n_nodes = 5", "n_nodes = 12"))
+    assert "2 of them ended by the time limit" in call("small", "--time-limit", "1e-9")[1]
+    assert "2 to compute" in call("small", "--time-limit", "60")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "name one or more of small, or all"),
+        (["large"], "there is no plan 'large'; choose one of small, or all"),
+        (["small", "--nodes", "7"], "nothing here has graphs of 7 nodes"),
+        (["small", "--runs", "0"], "--runs is 0; give at least 1"),
+        (["small", "--time-limit", "0"], "--time-limit is 0; give a number of seconds above 0"),
+        (["small", "--jobs", "0"], "n_jobs is 0"),
+        (["small", "--cluster", "nowhere"], "no Dask scheduler answers at 'nowhere'"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_wrong_usage(plan, call, arguments, complaint):
+    code, _, err = call(*arguments)
+    assert code == 1 and complaint in " ".join(err.split())
+
+
+def test_plans_that_need_an_extra_are_left_out_of_all_but_not_when_named(plan, call, undrawn, monkeypatch):
+    from acyclic.errors import MissingExtraError
+
+    plan(TEXT.replace("Two methods", "Far away"), "far")
+
+    def check(self):
+        if self.name == "far":
+            raise MissingExtraError("acyclic.Far", "torch", "neural")
+
+    monkeypatch.setattr(plans.Plan, "check_installed", check)
+    code, out, _ = call("all", "--quick")
+    assert code == 0 and "far is left out: acyclic.Far needs torch" in out
+    code, _, err = call("far")
+    assert code == 1 and "acyclic[neural]" in err
+
+
+def test_ctrl_c_says_what_is_left_and_how_to_go_on(tmp_path):
+    command = [sys.executable, "-m", "acyclic", "reproduce", "figure-4", "--nodes", "10", "--out", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    try:
+        with Store(tmp_path / "results.sqlite") as store:
+            while len(store) < 2:
+                assert process.poll() is None
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+            stored = len(store)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 1
+    said = " ".join(err.split())
+    assert f"{stored} cases were computed and stored, {400 - stored} are left" in said
+    assert "The same command goes on" in said and "Traceback" not in err
+
+
+def test_durations():
+    assert [duration(seconds) for seconds in (0, 59.4, 60, 3599, 3600, 90_000)] == [
+        "0 s", "59 s", "1 min", "1 h 0 min", "1 h 0 min", "25 h 0 min",
+    ]  # fmt: skip

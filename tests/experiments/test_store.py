@@ -1,0 +1,139 @@
+"""The store: what is written is there, for anybody, and a row that does not answer a case is computed again."""
+
+import sqlite3
+import threading
+from dataclasses import replace
+
+import pytest
+
+from acyclic.errors import InputError
+from acyclic.experiments.cases import Case, pairs
+from acyclic.experiments.store import Record, Store
+
+
+def case(run=0, limit=None, **data):
+    return Case("fit", pairs({"graph": "ER2", "n_nodes": 10, **data}), pairs({"learner": "Ges"}), run, limit)
+
+
+def record(case, **changes):
+    values = {"shd": 3, "fdr": 0.1 + 0.2, "h": None, "converged": True, "edges": [[0, 1], [2, 0]]}
+    made = Record(
+        case, "done", values, "It converged: därum → so.", 1.25, 1.125, 1, {"numpy": "2.0"}, "", "2026-01-01T00:00:00"
+    )
+    return replace(made, **changes)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with Store(tmp_path / "new" / "results.sqlite") as opened:
+        yield opened
+
+
+def test_a_record_comes_back_as_it_went_in(store):
+    written = record(case(limit=60.0))
+    store.add(written)
+    (read,) = store.records(keys=[written.case.key])
+    assert read == written and read.case.time_limit == 60.0
+    assert read.values["fdr"] == 0.1 + 0.2 and read.case.key == written.case.key
+
+
+def test_a_failure_keeps_its_traceback(store):
+    written = record(case(), status="failed", values={}, traceback="Traceback …\n  ValueError: 'x'")
+    store.add(written)
+    assert store.records(keys=[written.case.key]) == [written]
+
+
+def test_reopening_finds_everything(store):
+    for run in range(5):
+        store.add(record(case(run)))
+    store.close()
+    with Store(store.path) as again:
+        assert [found.case.run for found in again.records(settings=[case().setting])] == [0, 1, 2, 3, 4]
+        assert len(again) == 5
+
+
+def test_another_process_reads_while_rows_are_written(store):
+    seen, ready = [], threading.Event()
+
+    def read():
+        with Store(store.path) as reader:
+            ready.set()
+            while not seen or seen[-1] < 200:
+                seen.append(len(reader.records(settings=[case().setting])))
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    ready.wait()
+    for run in range(200):
+        store.add(record(case(run)))
+    thread.join(30)
+    assert not thread.is_alive() and seen == sorted(seen) and seen[-1] == 200
+
+
+def test_an_open_transaction_of_a_reader_does_not_stop_the_writer(store):
+    store.add(record(case()))
+    reader = sqlite3.connect(store.path, isolation_level=None)
+    reader.execute("BEGIN")
+    assert reader.execute("SELECT count(*) FROM results").fetchone() == (1,)
+    store.add(record(case(1)))
+    assert reader.execute("SELECT count(*) FROM results").fetchone() == (1,)
+    reader.close()
+    assert len(store) == 2
+
+
+def test_a_second_record_of_a_case_takes_the_place_of_the_first(store):
+    store.add(record(case(), status="failed", traceback="…"))
+    store.add(record(case()))
+    assert [found.status for found in store.records(keys=[case().key])] == ["done"]
+
+
+def test_more_keys_than_a_query_takes(store):
+    cases = [case(run) for run in range(1203)]
+    for one in cases[::3]:
+        store.add(record(one))
+    assert len(store.records(keys=[one.key for one in cases])) == 401
+    assert [one.run % 3 for one in store.missing(cases)].count(0) == 0
+
+
+def test_missing_keeps_the_order_and_leaves_failures_unless_asked(store):
+    cases = [case(run) for run in (3, 1, 2, 0)]
+    store.add(record(cases[1]))
+    store.add(record(cases[2], status="failed", values={}))
+    assert store.missing(cases) == [cases[0], cases[3]]
+    assert store.missing(cases, retry_failed=True) == [cases[0], cases[2], cases[3]]
+
+
+@pytest.mark.parametrize(
+    "ended", [{"values": {"stopped_early": True}}, {"status": "failed", "verdict": "time limit: 5 s were given"}]
+)
+def test_what_a_limit_ended_is_missing_under_a_longer_one(store, ended):
+    store.add(record(case(limit=5.0), **ended))
+    assert store.records(keys=[case().key])[0].ended_by_limit
+    assert not store.missing([case(limit=5.0)]) and not store.missing([case(limit=2.0)])
+    assert len(store.missing([case(limit=6.0)])) == 1 and len(store.missing([case(limit=None)])) == 1
+
+
+def test_what_was_done_under_a_shorter_limit_stays(store):
+    store.add(record(case(limit=5.0), values={"stopped_early": False}))
+    assert not store.missing([case(limit=None)])
+
+
+def test_seconds_by_setting(store):
+    for run, seconds in enumerate((1.0, 2.5)):
+        store.add(record(case(run), seconds=seconds))
+    store.add(record(case(n_nodes=30)))
+    assert store.seconds() == {case().setting: (2, 3.5), case(n_nodes=30).setting: (1, 1.25)}
+
+
+def test_other_files_are_refused(tmp_path):
+    text = tmp_path / "notes.txt"
+    text.write_text("no database, but long enough to look like one " * 100)
+    other = tmp_path / "other.sqlite"
+    with sqlite3.connect(other) as database:
+        database.execute("CREATE TABLE mine (x)")
+    database.close()
+    for path in (text, other):
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=path.name):
+            Store(path)
+        assert path.read_bytes() == before
