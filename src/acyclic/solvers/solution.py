@@ -190,6 +190,11 @@ class Monitor:
         Called with a Progress after every step; a true answer ends the run.
     checkpoint : Checkpoint, optional
         Written every few seconds and at the end.
+
+    Attributes
+    ----------
+    edges : callable
+        Counts the edges in the variables of a state, for which weights are taken unless a learner says otherwise.
     """
 
     every: ClassVar[float] = 3.0
@@ -204,6 +209,7 @@ class Monitor:
         self.time_limit, self.callback, self.checkpoint = time_limit, callback, checkpoint
         self.started = self.saved = time.monotonic()
         self.before = 0.0
+        self.edges: Callable[[Floats], int] = np.count_nonzero
 
     def begin(self, fresh: State) -> State:
         """The state to go on from: the checkpoint's, or the given one."""
@@ -218,7 +224,7 @@ class Monitor:
         now = time.monotonic()
         state.seconds = self.before + now - self.started
         if ended or self.callback:
-            edges = int(np.count_nonzero(state.reached))
+            edges = int(self.edges(state.reached))
             progress = Progress(stage, state.round, state.steps, objective, h, penalty, edges, state.seconds)
             if ended:
                 state.trace.append(progress)
