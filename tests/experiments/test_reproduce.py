@@ -209,3 +209,14 @@ def test_durations():
     assert [duration(seconds) for seconds in (0, 59.4, 60, 3599, 3600, 90_000)] == [
         "0 s", "59 s", "1 min", "1 h 0 min", "1 h 0 min", "25 h 0 min",
     ]  # fmt: skip
+
+
+def test_published_results_are_taken_over(plan, tmp_path, capsys):
+    assert main(["reproduce", "small", "--out", str(tmp_path / "first"), "--quiet"]) == 0
+    parquet = str(tmp_path / "first" / "results.parquet")
+    assert main(["reproduce", "small", "--draw", "--from", parquet, "--out", str(tmp_path / "second")]) == 0
+    assert "8 results were taken over" in capsys.readouterr().out
+    first, second = ((tmp_path / name / "small.md").read_text() for name in ("first", "second"))
+    assert first == second
+    assert main(["reproduce", "small", "--from", str(tmp_path / "none.parquet"), "--out", str(tmp_path / "third")]) == 1
+    assert "holds no results" in capsys.readouterr().err

@@ -137,3 +137,33 @@ def test_other_files_are_refused(tmp_path):
         with pytest.raises(InputError, match=path.name):
             Store(path)
         assert path.read_bytes() == before
+
+
+def test_parquet_there_and_back(store, tmp_path):
+    written = [record(case(run, limit=None if run else 60.0)) for run in range(3)]
+    written.append(record(case(3), status="failed", values={}, traceback="Traceback …"))
+    for one in written:
+        store.add(one)
+    store.write_parquet(tmp_path / "results.parquet")
+    with Store(tmp_path / "other" / "results.sqlite") as other:
+        kept = record(case(0), verdict="computed here")
+        other.add(kept)
+        assert other.read_parquet(tmp_path / "results.parquet") == 3
+        assert other.records(settings=[case().setting]) == [kept, *written[1:]]
+        assert other.records(keys=[case(0).key])[0].verdict == "computed here"
+    store.write_parquet(tmp_path / "again.parquet")
+    assert (tmp_path / "again.parquet").read_bytes() == (tmp_path / "results.parquet").read_bytes()
+
+
+def test_parquet_of_nothing(store, tmp_path):
+    store.write_parquet(tmp_path / "results.parquet")
+    assert store.read_parquet(tmp_path / "results.parquet") == 0
+
+
+@pytest.mark.parametrize("content", [b"", b"no parquet", None])
+def test_a_file_that_holds_no_results(store, tmp_path, content):
+    path = tmp_path / "results.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=r"results.parquet holds no results"):
+        store.read_parquet(path)

@@ -37,17 +37,20 @@ def reproduce(
     time_limit: float | None = None,
     retry_failed: Switch = False,
     draw: Switch = False,
+    published: Annotated[Path | None, Parameter(name="--from")] = None,
     out: Path = FOLDER,
     output: Annotated[Output, Parameter(name="*")] = SHOWN,
 ) -> int:
     """Compute the figures and tables of the TMPI paper; what is stored already is not computed again.
 
-    Ctrl-C ends the run; the same command goes on where it ended. Results are in OUT/results.sqlite as they come.
+    Ctrl-C ends the run; the same command goes on where it ended. Results are in OUT/results.sqlite as they come, and at
+    the end in OUT/results.parquet, which is smaller.
 
     ```
     acyclic reproduce --list
     acyclic reproduce figure-2 --runs 20 --jobs 2
     acyclic reproduce all --quick
+    acyclic reproduce all --draw --from docs/reproduction/results.parquet
     ```
 
     Parameters
@@ -73,6 +76,8 @@ def reproduce(
         Compute cases again that failed.
     draw
         Compute nothing; draw what is stored.
+    published
+        A results.parquet of an earlier run, whose rows count as stored.
     out
         Folder of results, figures and tables.
     """
@@ -83,13 +88,16 @@ def reproduce(
     plans = _plans(names, quick, output)
     cases = _cases(plans, runs, nodes, time_limit)
     how = {"n_jobs": jobs, "cluster": cluster, "retry_failed": retry_failed}
-    with Store(_folder(out, draw) / "results.sqlite") as store:
+    with Store(_folder(out, draw and published is None) / "results.sqlite") as store:
+        if published is not None:
+            output.say(f"{store.read_parquet(published)} results were taken over from {published}.")
         tally = None if draw else _compute(cases, store, output, **how)
         if tally and tally.interrupted:
             complain(_interrupted(tally))
             return 1
         code = _told(cases, store, tally, out, output)
         _draw(plans, store, out, output)
+        store.write_parquet(out / "results.parquet")
     output.say(listed(out))
     return code
 
