@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from acyclic.learners.equal_variance import EqualVariance, OrderSearch
     from acyclic.learners.golem import Golem
     from acyclic.learners.greedy import Ges, Mmhc, mmpc
+    from acyclic.learners.neural.dag_gnn import DagGnn
+    from acyclic.learners.neural.gran_dag import GranDag
+    from acyclic.learners.neural.notears_mlp import NotearsMlp
     from acyclic.learners.nocurl import NoCurl
     from acyclic.learners.notears import Notears
     from acyclic.learners.sortnregress import SortnRegress
@@ -39,14 +42,17 @@ _HOMES = {
     "Choice": "acyclic.trust.choice",
     "Cpdag": "acyclic.graphs.equivalence",
     "Dag": "acyclic.graphs.dag",
+    "DagGnn": "acyclic.learners.neural.dag_gnn",
     "EqualVariance": "acyclic.learners.equal_variance",
     "Ges": "acyclic.learners.greedy",
     "Golem": "acyclic.learners.golem",
+    "GranDag": "acyclic.learners.neural.gran_dag",
     "Knowledge": "acyclic.data.knowledge",
     "Mmhc": "acyclic.learners.greedy",
     "Moments": "acyclic.data.moments",
     "NoCurl": "acyclic.learners.nocurl",
     "Notears": "acyclic.learners.notears",
+    "NotearsMlp": "acyclic.learners.neural.notears_mlp",
     "OrderSearch": "acyclic.learners.equal_variance",
     "Result": "acyclic.result",
     "SortnRegress": "acyclic.learners.sortnregress",
@@ -77,14 +83,17 @@ __all__ = [
     "Choice",
     "Cpdag",
     "Dag",
+    "DagGnn",
     "EqualVariance",
     "Ges",
     "Golem",
+    "GranDag",
     "Knowledge",
     "Mmhc",
     "Moments",
     "NoCurl",
     "Notears",
+    "NotearsMlp",
     "OrderSearch",
     "Result",
     "SortnRegress",

@@ -29,6 +29,9 @@ from acyclic.learners.equal_variance import (
 )
 from acyclic.learners.golem import Golem
 from acyclic.learners.greedy import Ges, Mmhc
+from acyclic.learners.neural.dag_gnn import DagGnn
+from acyclic.learners.neural.gran_dag import GranDag
+from acyclic.learners.neural.notears_mlp import NotearsMlp
 from acyclic.learners.nocurl import NoCurl
 from acyclic.learners.notears import Notears
 from acyclic.learners.sortnregress import SortnRegress
@@ -49,6 +52,9 @@ METHODS: dict[str, type[Any]] = {
     "ges": Ges,
     "mmhc": Mmhc,
     "sortnregress": SortnRegress,
+    "notears-mlp": NotearsMlp,
+    "dag-gnn": DagGnn,
+    "gran-dag": GranDag,
 }
 # Beyond this size a search over orders takes minutes.
 LARGEST_SEARCH = 500
@@ -81,7 +87,8 @@ def learn(
     knowledge : Knowledge or path of a TOML file, optional
         Prior knowledge; the result always obeys it.
     method : str
-        "auto", or one learner by name: equal-variance, order-search, notears, golem, nocurl, ges, mmhc, sortnregress.
+        "auto", or one learner by name: equal-variance, order-search, notears, golem, nocurl, ges, mmhc, sortnregress;
+        notears-mlp, dag-gnn and gran-dag, which need rows and the extra ``neural``.
     threshold : float, optional
         An absolute cut on the weights, such as the 0.3 of the literature. None leaves the choice of edges to the
         selection rule, which follows n, d and the noise and does not depend on units; the learners notears and golem
