@@ -6,7 +6,7 @@ READY := .venv/ready
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 SOURCES := $(wildcard src/acyclic/_native/*.c)
 
-.PHONY: demo test lint format bench handoff screenshots clean
+.PHONY: demo test lint format bench reproduce handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -31,6 +31,10 @@ bench: $(READY)
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/streams.py
 	$(BIN)/python benchmarks/confidence.py
+
+# Every figure and table of the paper in its short form; without --quick it is a matter of days.
+reproduce: $(READY)
+	$(BIN)/acyclic reproduce all --quick --jobs 2 --out build/reproduction
 
 # Needs Debian's chromium, as the browser tests do.
 screenshots: $(READY)
