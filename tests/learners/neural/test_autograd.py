@@ -23,7 +23,7 @@ OBJECTS = [
     constraint("inverse-trace", s=3.0),
     constraint("fast-tmpi", components=True),
 ]
-every = pytest.mark.parametrize("chosen", OBJECTS, ids=lambda chosen: repr(chosen)[:60])
+every = pytest.mark.parametrize("chosen", OBJECTS, ids=lambda chosen: repr(chosen).split(" at 0x")[0][:60])
 
 
 def matrix(d, radius, seed=0, density=0.5):
