@@ -143,7 +143,9 @@ def test_the_page_leads_to_every_figure(tmp_path):
     assert path.name == "summary.md"
     for plan in plans:
         assert f"({plan.name}.svg)" in text and f"[Tables]({plan.name}.md) in its quick form. Runs: " in text
-    assert "**not decided yet**" in text and "**met**" not in text
+    # One good seed on the Sachs data is all that is claimed; everything else needs more runs than one.
+    assert all("Sachs data: a seed" in line for line in text.splitlines() if "**met**" in line)
+    assert "**not decided yet**" in text and "**not met**" not in text
 
 
 def test_the_page_counts_and_shows_each_verdict(tmp_path, monkeypatch):
