@@ -284,7 +284,7 @@ def test_control_c_writes_the_best_so_far(here):
             break
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=180)
     assert process.returncode == 1
     assert "did NOT converge: it was interrupted" in out
     assert acyclic.load(here / "run" / "result.json").verdict.reason == "it was interrupted"

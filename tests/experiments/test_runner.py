@@ -23,7 +23,7 @@ def cases(count, learner="EqualVariance", **data):
     return [Case("fit", pairs({**DATA, **data}), pairs({"learner": learner}), number) for number in range(count)]
 
 
-MANY = 40
+MANY = 100
 BAD = Case("fit", pairs({**DATA, "graph": "ER9"}), pairs({"learner": "EqualVariance"}), 0)
 
 
