@@ -1,9 +1,15 @@
 """Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=search looks for new ones."""
 
 import os
+import signal
+import threading
 
 from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, database=None)
 settings.register_profile("search", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and their children with them.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
