@@ -117,14 +117,14 @@ class Stages:
             if self.bars is not None and task is not None:
                 done = moment.step if draws else moment.seconds if seconds else 0
                 self.bars.update(task, description=text, completed=done)
-            elif not draws or moment.step % max(draws // 10, 1) == 0:
-                self._line(f"{name}: {moment.stage}")
+            elif not draws or moment.step % max(draws // 10, 1) == 0 or moment.step == draws:
+                self._line(f"{name}: {moment.stage}", now=moment.step == draws)
 
         return callback
 
-    def _line(self, text: str) -> None:
-        """One line for each stage, and at most two in a second."""
-        if self.lines and text != self.said and (":" not in text or time.monotonic() - self.last > 0.5):
+    def _line(self, text: str, *, now: bool = False) -> None:
+        """One line for each stage and for its last draw, and else at most two in a second."""
+        if self.lines and text != self.said and (now or ":" not in text or time.monotonic() - self.last > 0.5):
             sys.stderr.write(text + "\n")
             self.said, self.last = text, time.monotonic()
 
