@@ -25,6 +25,23 @@ WIDE static void add_scaled(int d, double t, const double *restrict x, double *r
         y[i] += t * x[i];
 }
 
+/* In eight partial sums, whose order is the same whatever the width of the processor's registers. */
+enum { LANES = 8 };
+
+WIDE static double dot(int n, const double *restrict x, const double *restrict y)
+{
+    double sums[LANES] = {0}, total = 0;
+    int k = 0;
+    for (; k + LANES <= n; k += LANES)
+        for (int lane = 0; lane < LANES; lane++)
+            sums[lane] += x[k + lane] * y[k + lane];
+    for (int lane = 0; lane < LANES; lane++)
+        total += sums[lane];
+    for (; k < n; k++)
+        total += x[k] * y[k];
+    return total;
+}
+
 typedef struct {
     int d;
     const double *Q;
@@ -35,7 +52,9 @@ typedef struct {
     int *active;  /* indices of entries that are not zero */
     int *free;    /* those of them that are not held by a bound */
     double *gram; /* d*d work */
+    double *fall; /* d work: minus the gradient at the free entries */
     double *step; /* d work */
+    double *old;  /* d work */
 } Problem;
 
 static double minimiser(const Problem *p, int i)
@@ -77,43 +96,80 @@ static int nonzeros(const Problem *p, int *list)
     return count;
 }
 
-/* Lower Cholesky factor of A (m*m, row-major, lower part given), in place; 0 where A is not positive definite. */
-static int cholesky(int m, double *A)
+/* Upper Cholesky factor U of A = U'U (m*m, row-major, upper part given), in place, four rows at a time; 0 where A is
+   not positive definite. `size` has the diagonal of A. */
+WIDE static int cholesky(int m, double *restrict A, const double *restrict size)
 {
-    for (int i = 0; i < m; i++) {
-        double *row = A + (int64_t)i * m;
-        for (int j = 0; j <= i; j++) {
-            const double *other = A + (int64_t)j * m;
-            double s = row[j];
-            for (int k = 0; k < j; k++)
-                s -= row[k] * other[k];
-            if (i == j) {
-                if (!(s > 1e-13 * row[i]))
-                    return 0;
-                row[i] = sqrt(s);
-            } else {
-                row[j] = s / other[j];
+    enum { PANEL = 4 };
+    for (int first = 0; first < m; first += PANEL) {
+        int last = first + PANEL < m ? first + PANEL : m;
+        for (int k = first; k < last; k++) {
+            double *row = A + (int64_t)k * m;
+            for (int j = first; j < k; j++) {
+                const double *above = A + (int64_t)j * m;
+                for (int t = k; t < m; t++)
+                    row[t] -= above[k] * above[t];
             }
+            if (!(row[k] > 1e-13 * size[k]))
+                return 0;
+            double scale = 1 / sqrt(row[k]);
+            for (int t = k; t < m; t++)
+                row[t] *= scale;
+        }
+        /* A panel that is not full is the last: no row is left below it. */
+        const double *p = A + (int64_t)first * m, *q = p + m, *r = q + m, *s = r + m;
+        for (int i = last; i < m; i++) {
+            double *row = A + (int64_t)i * m;
+            double a = p[i], b = q[i], c = r[i], d = s[i];
+            for (int t = i; t < m; t++)
+                row[t] -= (a * p[t] + b * q[t]) + (c * r[t] + d * s[t]);
         }
     }
     return 1;
 }
 
-static void solve(int m, const double *L, double *x)
+/* x := inv(U'U) x, for a factor with rows `stride` apart. */
+static void solve(int m, int stride, const double *U, double *x)
 {
     for (int i = 0; i < m; i++) {
-        for (int k = 0; k < i; k++)
-            x[i] -= L[(int64_t)i * m + k] * x[k];
-        x[i] /= L[(int64_t)i * m + i];
+        const double *row = U + (int64_t)i * stride;
+        x[i] /= row[i];
+        add_scaled(m - i - 1, -x[i], row + i + 1, x + i + 1);
     }
     for (int i = m - 1; i >= 0; i--) {
-        x[i] /= L[(int64_t)i * m + i];
-        for (int k = 0; k < i; k++)
-            x[k] -= L[(int64_t)i * m + k] * x[i];
+        const double *row = U + (int64_t)i * stride;
+        x[i] = (x[i] - dot(m - i - 1, row + i + 1, x + i + 1)) / row[i];
     }
 }
 
-enum taken { NONE, PART, ALL };
+/* One rotation of a row of the factor with the row that is to be added. */
+WIDE static void rotate(int n, double c, double s, double *restrict row, double *restrict added)
+{
+    for (int t = 0; t < n; t++) {
+        double before = row[t];
+        row[t] = c * before + s * added[t];
+        added[t] = c * added[t] - s * before;
+    }
+}
+
+/* The factor of the matrix without row and column i, in the place of that with them: what the row gave to the rows
+   below it is added to those. `work` has room for m entries. */
+static void leave_out(int m, int stride, int i, double *U, double *work)
+{
+    int n = m - i - 1;
+    memcpy(work, U + (int64_t)i * stride + i + 1, sizeof(double) * n);
+    for (int k = 0; k < i; k++) {
+        double *row = U + (int64_t)k * stride + i;
+        memmove(row, row + 1, sizeof(double) * n);
+    }
+    for (int k = 0; k < n; k++) {
+        double *row = U + (int64_t)(i + k) * stride + i + k;
+        memcpy(row, row + stride + 1, sizeof(double) * (n - k));
+        double length = sqrt(row[0] * row[0] + work[k] * work[k]), c = row[0] / length, s = work[k] / length;
+        row[0] = length;
+        rotate(n - k - 1, c, s, row + 1, work + k + 1);
+    }
+}
 
 /* Where entry i has to stop on its way in direction v: at a bound, or at zero, where the L1 term bends. */
 static double limit(const Problem *p, int i, double v)
@@ -124,49 +180,82 @@ static double limit(const Problem *p, int i, double v)
     return bends && p->b[i] > 0 ? fmax(p->lower[i], 0) : p->lower[i];
 }
 
-/* Go to the minimiser over the free non-zero entries with their signs kept, or as far as that lasts. Returns how
-   much of the step was taken; after a part of it one more entry is held by zero or a bound. */
-static enum taken direct_step(Problem *p, int count)
+static int is_free(const Problem *p, int i)
+{
+    return p->b[i] != 0 && p->b[i] > p->lower[i] && p->b[i] < p->upper[i];
+}
+
+/* The free entries, the factor of the model's curvature at them and minus its gradient; their number, or 0 where the
+   curvature is not positive definite. */
+static int prepare(Problem *p, int count)
 {
     int m = 0;
-    for (int t = 0; t < count; t++) {
-        int i = p->active[t];
-        if (p->b[i] != 0 && p->b[i] > p->lower[i] && p->b[i] < p->upper[i])
-            p->free[m++] = i;
-    }
-    if (m == 0)
-        return ALL;
+    for (int t = 0; t < count; t++)
+        if (is_free(p, p->active[t]))
+            p->free[m++] = p->active[t];
     for (int s = 0; s < m; s++) {
         int i = p->free[s];
         const double *row = p->Q + (int64_t)i * p->d;
-        for (int t = 0; t <= s; t++)
-            p->gram[(int64_t)s * m + t] = p->c * row[p->free[t]];
-        p->gram[(int64_t)s * m + s] += 2 * p->ridge[i];
-        p->step[s] = -(p->q[i] + 2 * p->ridge[i] * p->b[i] + (p->b[i] > 0 ? p->l1[i] : -p->l1[i]));
+        double *A = p->gram + (int64_t)s * m;
+        for (int t = s; t < m; t++)
+            A[t] = p->c * row[p->free[t]];
+        p->step[s] = A[s] += 2 * p->ridge[i];
+        p->fall[s] = -(p->q[i] + 2 * p->ridge[i] * p->b[i] + (p->b[i] > 0 ? p->l1[i] : -p->l1[i]));
     }
-    if (!cholesky(m, p->gram))
-        return NONE;
-    solve(m, p->gram, p->step);
-    double t_max = 1;
+    return cholesky(m, p->gram, p->step) ? m : 0;
+}
+
+/* Move the free entries along the step until the first of them reaches zero or a bound; the share that was taken. */
+static double advance(Problem *p, int m)
+{
+    double share = 1;
     int hit = -1;
     for (int s = 0; s < m; s++) {
         double v = p->step[s], reach = v != 0 ? (limit(p, p->free[s], v) - p->b[p->free[s]]) / v : INFINITY;
-        if (reach < t_max) {
-            t_max = reach;
+        if (reach < share) {
+            share = reach;
             hit = s;
         }
     }
     for (int s = 0; s < m; s++) {
         int i = p->free[s];
-        double v = p->step[s], end = limit(p, i, v), target = p->b[i] + t_max * v;
+        double v = p->step[s], end = limit(p, i, v), target = p->b[i] + share * v;
         /* Rounding must not carry an entry beyond its limit. */
         if (s == hit || (v > 0 ? target > end : target < end))
             target = end;
-        double change = target - p->b[i];
         p->b[i] = target;
-        add_scaled(p->d, p->c * change, p->Q + (int64_t)i * p->d, p->q);
     }
-    return hit < 0 ? ALL : PART;
+    return share;
+}
+
+/* Go to the minimiser over the free non-zero entries with their signs kept, leaving out those that reach zero or a
+   bound on the way. */
+static void direct_steps(Problem *p, int count)
+{
+    int stride = prepare(p, count);
+    memcpy(p->old, p->b, sizeof(double) * p->d);
+    for (int m = stride; m > 0;) {
+        memcpy(p->step, p->fall, sizeof(double) * m);
+        solve(m, stride, p->gram, p->step);
+        double share = advance(p, m);
+        if (share == 1)
+            break;
+        /* The step solves for the whole gradient, so that a part of it leaves the rest in proportion. */
+        for (int s = m - 1; s >= 0; s--) {
+            p->fall[s] *= 1 - share;
+            if (is_free(p, p->free[s]))
+                continue;
+            leave_out(m, stride, s, p->gram, p->step);
+            memmove(p->free + s, p->free + s + 1, sizeof(int) * (m - s - 1));
+            memmove(p->fall + s, p->fall + s + 1, sizeof(double) * (m - s - 1));
+            m--;
+        }
+    }
+    for (int t = 0; t < count; t++) {
+        int i = p->active[t];
+        if (p->b[i] != p->old[i])
+            add_scaled(p->d, p->c * (p->b[i] - p->old[i]), p->Q + (int64_t)i * p->d, p->q);
+    }
 }
 
 /* The size of changes that rounding of the gradient causes by itself. */
@@ -190,8 +279,7 @@ static int minimise(Problem *p, double tolerance, int max_rounds)
         int count = nonzeros(p, p->active);
         for (int k = 0; k < 2 && change >= tolerance; k++)
             change = sweep(p, p->active, count);
-        while (direct_step(p, count) == PART)
-            ;
+        direct_steps(p, count);
     }
     return rounds;
 }
@@ -204,13 +292,15 @@ int64_t elastic_net(int d, int first, int last, const double *Q, const double *c
                     int max_rounds, int shared, int loops)
 {
     int64_t stride = shared ? 0 : d;
-    double *work = malloc(sizeof(double) * ((size_t)d * d + 4 * (size_t)d) + sizeof(int) * 2 * (size_t)d);
+    double *work = malloc(sizeof(double) * ((size_t)d * d + 6 * (size_t)d) + sizeof(int) * 2 * (size_t)d);
     if (!work)
         return -1;
     Problem p = {.d = d, .Q = Q};
     p.gram = work;
     p.step = work + (size_t)d * d;
-    p.q = p.step + d;
+    p.fall = p.step + d;
+    p.old = p.fall + d;
+    p.q = p.old + d;
     double *low = p.q + d, *high = low + d;
     p.active = (int *)(high + d);
     p.free = p.active + d;
