@@ -8,17 +8,16 @@ import math
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from acyclic.errors import CycleError, InputError, KnowledgeError
-from acyclic.graphs.cycles import Bools, Floats, Integers, shown
+from acyclic.data.mask import Mask, arrow, reachable
+from acyclic.errors import CycleError, KnowledgeError
+from acyclic.graphs.cycles import shown
 from acyclic.graphs.dag import Dag, check_names
 
 __all__ = ["Knowledge", "Mask"]
@@ -131,7 +130,7 @@ class Knowledge:
             raise KnowledgeError("both have tiers, and they differ; state the tiers in one of them only")
         for edge in self.signs.keys() & other.signs:
             if self.signs[edge] != other.signs[edge]:
-                raise KnowledgeError(f"{_arrow(edge)} has sign + in one knowledge and sign - in the other")
+                raise KnowledgeError(f"{arrow(edge)} has sign + in one knowledge and sign - in the other")
         bounds = {**self.bounds, **other.bounds}
         for edge in self.bounds.keys() & other.bounds:
             (low, high), (other_low, other_high) = self.bounds[edge], other.bounds[edge]
@@ -166,7 +165,7 @@ class Knowledge:
         start, end = tier[:, None], tier[None, :]
         allowed &= ~((start > end) & (end >= 0)) & ~((start == end) & np.isin(start, self.closed_tiers))
         # An edge against a path of required edges would close a cycle.
-        allowed &= ~_reachable(required).T
+        allowed &= ~reachable(required).T
         return Mask(columns, allowed, required, lower, upper, tier if self.tiers else None)
 
     def __hash__(self) -> int:
@@ -174,94 +173,6 @@ class Knowledge:
 
     def __reduce__(self) -> tuple[Callable[..., Knowledge], tuple[object, ...]]:
         return Knowledge.from_dict, (self.to_dict(),)
-
-
-@dataclass(frozen=True, eq=False)
-class Mask:
-    """Knowledge as read-only arrays over the d columns `names`; entry (i, j) is the edge i → j.
-
-    Attributes
-    ----------
-    allowed : bool array (d, d)
-        False on the diagonal, for forbidden edges, and for edges against a path of required ones.
-    lower, upper : float array (d, d)
-        Interval of the weight if the edge is present; infinite where nothing is known.
-    tier : int array (d,) or None
-        Position of each column's tier, -1 for columns in none; None without tiers.
-    """
-
-    names: tuple[str, ...]
-    allowed: Bools
-    required: Bools
-    lower: Floats
-    upper: Floats
-    tier: Integers | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("allowed", "required", "lower", "upper", "tier"):
-            if getattr(self, name) is not None:
-                given = np.asarray(getattr(self, name))
-                # One number for all edges stays one number: at large d it is memory for nothing.
-                array = given if given.strides == (0, 0) else np.array(given)
-                array.flags.writeable = False
-                object.__setattr__(self, name, array)
-
-    @classmethod
-    def unrestricted(cls, d: int, names: Sequence[str] | None = None) -> Mask:
-        """Allow every edge between d columns."""
-        limits = (np.broadcast_to(limit, (d, d)) for limit in (-np.inf, np.inf))
-        return cls(check_names(names, d), ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool), *limits)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether nothing is restricted but self-loops."""
-        restricted = ~self.allowed | self.required | np.isfinite(self.lower) | np.isfinite(self.upper)
-        return not restricted[~np.eye(len(self.names), dtype=bool)].any()
-
-    @property
-    def box(self) -> tuple[Floats, Floats]:
-        """Lower and upper limits, each (d, d), for a solver that moves every weight continuously.
-
-        [0, 0] where an edge is not allowed, the interval of the weight where it is required, and elsewhere the
-        interval widened to hold 0, since an absent edge has weight 0.
-        """
-        lower = np.where(self.required, self.lower, np.minimum(self.lower, 0.0))
-        upper = np.where(self.required, self.upper, np.maximum(self.upper, 0.0))
-        return np.where(self.allowed, lower, 0.0), np.where(self.allowed, upper, 0.0)
-
-    @cached_property
-    def must_precede(self) -> Bools:
-        """Strict partial order (d, d) that an order of the columns may be held to without loss.
-
-        Entry (i, j) is True if a path of required edges leads from i to j, or if allowed edges lead from i to j
-        and none back. Every acyclic graph that obeys the knowledge has a topological order that agrees with it:
-        pairs of the second kind are on no cycle of allowed edges, and pairs of the first are paths of the graph.
-        Tiers, roots and sinks come in their order, except where columns in no tier offer a way back.
-        """
-        reach = _reachable(self.allowed)
-        order = (reach & ~reach.T) | _reachable(self.required)
-        order.flags.writeable = False
-        return order
-
-    def check(self, weights: ArrayLike) -> list[str]:
-        """Name every violation by a matrix of weights, or by a boolean adjacency, whose weights are unknown."""
-        matrix, d = np.asarray(weights), len(self.names)
-        if matrix.shape != (d, d) or matrix.dtype.kind not in "biuf" or not np.isfinite(matrix).all():
-            raise InputError(f"{matrix.dtype} of shape {matrix.shape} given; ({d}, {d}) finite numbers needed")
-        present = matrix != 0
-        outside = present & ((matrix < self.lower) | (matrix > self.upper)) & (matrix.dtype != bool)
-        found = []
-        for i, j in np.argwhere((present & ~self.allowed) | (self.required & ~present) | outside):
-            edge = _arrow((self.names[i], self.names[j]))
-            if outside[i, j]:
-                interval = f"[{self.lower[i, j]:g}, {self.upper[i, j]:g}]"
-                found.append(f"{edge} has the weight {matrix[i, j]:.6g} outside {interval}")
-            if not (present & self.allowed)[i, j]:
-                found.append(f"{edge} is {'present but not allowed' if present[i, j] else 'required but absent'}")
-        return found
-
-    def __reduce__(self) -> tuple[type[Mask], tuple[object, ...]]:
-        return Mask, tuple(getattr(self, entry.name) for entry in fields(self))
 
 
 def _canonical(key: str, value: Any) -> Any:
@@ -289,7 +200,7 @@ def _pair(edge: Edge, value: Any) -> tuple[float, float]:
     try:
         low, high = map(float, value)
     except (TypeError, ValueError):
-        raise KnowledgeError(f"bounds of {_arrow(edge)}: {value!r} given, a pair (low, high) needed") from None
+        raise KnowledgeError(f"bounds of {arrow(edge)}: {value!r} given, a pair (low, high) needed") from None
     return low, high
 
 
@@ -313,10 +224,10 @@ def _misstated(knowledge: Knowledge) -> Iterator[str]:
     edges = {*knowledge.required, *knowledge.signs, *knowledge.bounds}
     for edge in sorted({*edges, *knowledge.forbidden}):
         if edge[0] == edge[1] != ANY:
-            yield f"{_arrow(edge)} leads from a column to itself; no graph has such an edge, so leave it out"
+            yield f"{arrow(edge)} leads from a column to itself; no graph has such an edge, so leave it out"
     for edge, sign in knowledge.signs.items():
         if sign not in ("+", "-"):
-            yield f'signs of {_arrow(edge)}: {sign!r} given, "+" or "-" needed'
+            yield f'signs of {arrow(edge)}: {sign!r} given, "+" or "-" needed'
     if ANY in chain(knowledge.roots, knowledge.sinks, *knowledge.tiers, *edges):
         yield "'*' stands for every column in forbidden edges only; name the column here"
     tier_of: dict[str, int] = {}
@@ -333,10 +244,10 @@ def _against_required(knowledge: Knowledge) -> Iterator[str]:
     forbidden = set(knowledge.forbidden)
     tier_of = {name: position for position, tier in enumerate(knowledge.tiers) for name in tier}
     for source, target in knowledge.required:
-        says = f"{_arrow((source, target))} is required, but"
+        says = f"{arrow((source, target))} is required, but"
         for rule in ((source, target), (source, ANY), (ANY, target), (ANY, ANY)):
             if rule in forbidden:
-                yield f"{says} {_arrow(rule)} is forbidden"
+                yield f"{says} {arrow(rule)} is forbidden"
         if target in knowledge.roots:
             yield f"{says} {target!r} is a root, without parents"
         if source in knowledge.sinks:
@@ -356,7 +267,7 @@ def _against_required(knowledge: Knowledge) -> Iterator[str]:
 
 def _empty_intervals(knowledge: Knowledge) -> Iterator[str]:
     for edge, (low, high) in knowledge.bounds.items():
-        stated, sign = f"the bounds [{low:g}, {high:g}] of {_arrow(edge)}", knowledge.signs.get(edge)
+        stated, sign = f"the bounds [{low:g}, {high:g}] of {arrow(edge)}", knowledge.signs.get(edge)
         if math.isnan(low) or math.isnan(high) or low == math.inf or high == -math.inf:
             yield f"{stated} hold no finite number"
         elif low > high:
@@ -380,19 +291,6 @@ def _check_known(knowledge: Knowledge, columns: tuple[str, ...]) -> None:
         raise KnowledgeError(f"the knowledge names unknown columns: {hints}{more}; the table has {known}")
     if ANY in columns and any(ANY in edge for edge in knowledge.forbidden):
         raise KnowledgeError("'*' stands for every column, but one column is named '*'; rename that column")
-
-
-def _reachable(edges: Bools) -> Bools:
-    """Pairs joined by a directed path (Warshall's algorithm on rows packed into bits)."""
-    rows = np.packbits(edges, axis=1)
-    for node in range(len(edges)):
-        before = np.flatnonzero(rows[:, node >> 3] & (128 >> (node & 7)))
-        rows[before] |= rows[node]
-    return np.unpackbits(rows, axis=1, count=len(edges)).astype(bool)
-
-
-def _arrow(edge: Edge) -> str:
-    return f"{shown(edge[0])} → {shown(edge[1])}"
 
 
 def _toml(value: Any) -> str:
