@@ -19,8 +19,8 @@ from scipy.linalg import expm
 from threadpoolctl import threadpool_limits
 
 import acyclic
-from acyclic.objective.base import Constraint
-from acyclic.objective.constraints import CONSTRAINTS, constraint
+from acyclic.constraints.base import Constraint
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 
 
 @dataclass(frozen=True)

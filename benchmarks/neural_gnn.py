@@ -14,8 +14,8 @@ import torch
 from threadpoolctl import threadpool_limits
 
 import acyclic
-from acyclic.learners.neural.gnn import Model, Schedule, Training, batches
-from acyclic.solvers.problem import Penalty
+from acyclic.continuous.problem import Penalty
+from acyclic.learners.neural.dag_gnn.training import Model, Schedule, Training, batches
 
 BATCH, HIDDEN = 100, 64
 

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from acyclic.learners.neural.gran import Networks, Schedule, Training
-from acyclic.objective.constraints import constraint
+from acyclic.constraints.catalogue import constraint
+from acyclic.learners.neural.gran_dag.training import Networks, Schedule, Training
 
 ROWS, HIDDEN, LAYERS, BATCH = 1000, 10, 2, 64
 ITERATIONS, REPEATS = 100, 7

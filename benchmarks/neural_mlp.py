@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from torch import nn
 
 import acyclic
-from acyclic.learners.neural.autograd import dag_constraint
-from acyclic.learners.neural.notears_mlp import NotearsMlp
+from acyclic.constraints.torch import dag_constraint
+from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
 
 
 class LocallyConnected(nn.Module):

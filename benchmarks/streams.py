@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 import acyclic
-from acyclic.data.tables import read_table
+from acyclic.data.table import read_table
 
 CHUNK = 250_000
 

@@ -294,7 +294,7 @@ def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acyclic.data.tables.read_table", interrupted)
+    monkeypatch.setattr("acyclic.data.table.read_table", interrupted)
     assert main(["learn", "t.csv"]) == 1
     assert "interrupted before there was anything to write" in capsys.readouterr().err
     assert list(here.iterdir()) == []

@@ -7,28 +7,31 @@ from typing import TYPE_CHECKING, Any
 from acyclic._version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from acyclic.constraints.catalogue import constraint
     from acyclic.data.datasets import load_network, load_sachs
     from acyclic.data.knowledge import Knowledge
     from acyclic.data.moments import Moments
     from acyclic.data.simulate import simulate
-    from acyclic.data.tables import Table, read_table
+    from acyclic.data.table import Table, read_table
+    from acyclic.discrete.kkt import kkt_search
+    from acyclic.discrete.skeleton import mmpc
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
     from acyclic.graphs.metrics import compare
-    from acyclic.learners.equal_variance import EqualVariance, OrderSearch
+    from acyclic.judging.verdict import Verdict
+    from acyclic.learners.equal_variance import EqualVariance
+    from acyclic.learners.ges import Ges
     from acyclic.learners.golem import Golem
-    from acyclic.learners.greedy import Ges, Mmhc, mmpc
-    from acyclic.learners.neural.dag_gnn import DagGnn
-    from acyclic.learners.neural.gran_dag import GranDag
-    from acyclic.learners.neural.notears_mlp import NotearsMlp
+    from acyclic.learners.mmhc import Mmhc
+    from acyclic.learners.neural.dag_gnn.learner import DagGnn
+    from acyclic.learners.neural.gran_dag.learner import GranDag
+    from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
     from acyclic.learners.nocurl import NoCurl
     from acyclic.learners.notears import Notears
+    from acyclic.learners.order_search import OrderSearch
     from acyclic.learners.sortnregress import SortnRegress
-    from acyclic.learners.verdict import Verdict
     from acyclic.learning import learn
-    from acyclic.objective.constraints import constraint
     from acyclic.result import Result, load
-    from acyclic.solvers.kkt import kkt_search
     from acyclic.trust.audit import Audit, audit
     from acyclic.trust.bootstrap import Bootstrap, bootstrap
     from acyclic.trust.choice import Choice, choose_l1
@@ -42,36 +45,36 @@ _HOMES = {
     "Choice": "acyclic.trust.choice",
     "Cpdag": "acyclic.graphs.equivalence",
     "Dag": "acyclic.graphs.dag",
-    "DagGnn": "acyclic.learners.neural.dag_gnn",
+    "DagGnn": "acyclic.learners.neural.dag_gnn.learner",
     "EqualVariance": "acyclic.learners.equal_variance",
-    "Ges": "acyclic.learners.greedy",
+    "Ges": "acyclic.learners.ges",
     "Golem": "acyclic.learners.golem",
-    "GranDag": "acyclic.learners.neural.gran_dag",
+    "GranDag": "acyclic.learners.neural.gran_dag.learner",
     "Knowledge": "acyclic.data.knowledge",
-    "Mmhc": "acyclic.learners.greedy",
+    "Mmhc": "acyclic.learners.mmhc",
     "Moments": "acyclic.data.moments",
     "NoCurl": "acyclic.learners.nocurl",
     "Notears": "acyclic.learners.notears",
-    "NotearsMlp": "acyclic.learners.neural.notears_mlp",
-    "OrderSearch": "acyclic.learners.equal_variance",
+    "NotearsMlp": "acyclic.learners.neural.notears_mlp.learner",
+    "OrderSearch": "acyclic.learners.order_search",
     "Result": "acyclic.result",
     "SortnRegress": "acyclic.learners.sortnregress",
     "Stability": "acyclic.trust.stability",
-    "Table": "acyclic.data.tables",
+    "Table": "acyclic.data.table",
     "TotalEffects": "acyclic.trust.effects",
-    "Verdict": "acyclic.learners.verdict",
+    "Verdict": "acyclic.judging.verdict",
     "audit": "acyclic.trust.audit",
     "bootstrap": "acyclic.trust.bootstrap",
     "choose_l1": "acyclic.trust.choice",
     "compare": "acyclic.graphs.metrics",
-    "constraint": "acyclic.objective.constraints",
-    "kkt_search": "acyclic.solvers.kkt",
+    "constraint": "acyclic.constraints.catalogue",
+    "kkt_search": "acyclic.discrete.kkt",
     "learn": "acyclic.learning",
     "load": "acyclic.result",
     "load_network": "acyclic.data.datasets",
     "load_sachs": "acyclic.data.datasets",
-    "mmpc": "acyclic.learners.greedy",
-    "read_table": "acyclic.data.tables",
+    "mmpc": "acyclic.discrete.skeleton",
+    "read_table": "acyclic.data.table",
     "simulate": "acyclic.data.simulate",
     "stability_selection": "acyclic.trust.stability",
     "total_effects": "acyclic.trust.effects",

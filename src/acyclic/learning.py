@@ -8,40 +8,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments, as_moments, column_notes
-from acyclic.data.tables import Table as ReadTable
-from acyclic.data.tables import read_table
+from acyclic.data.table import Table as ReadTable
+from acyclic.data.table import read_table
+from acyclic.discrete.order import bic_order_search, equal_variance_order, polish
+from acyclic.discrete.selection import penalty_per_parent, select_parents
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import compelled
+from acyclic.judging.verdict import Verdict
 from acyclic.learners.base import Table, compiled_knowledge
-from acyclic.learners.equal_variance import (
-    CLASS,
-    EQUAL,
-    EqualVariance,
-    EqualVariances,
-    OrderSearch,
-    residual_variances,
-    why_empty,
-)
+from acyclic.learners.equal_variance import CLASS, EQUAL, EqualVariance, why_empty
+from acyclic.learners.ges import Ges
 from acyclic.learners.golem import Golem
-from acyclic.learners.greedy import Ges, Mmhc
-from acyclic.learners.neural.dag_gnn import DagGnn
-from acyclic.learners.neural.gran_dag import GranDag
-from acyclic.learners.neural.notears_mlp import NotearsMlp
+from acyclic.learners.mmhc import Mmhc
+from acyclic.learners.neural.dag_gnn.learner import DagGnn
+from acyclic.learners.neural.gran_dag.learner import GranDag
+from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
 from acyclic.learners.nocurl import NoCurl
 from acyclic.learners.notears import Notears
+from acyclic.learners.order_search import OrderSearch
 from acyclic.learners.sortnregress import SortnRegress
-from acyclic.learners.verdict import Verdict
 from acyclic.result import Result, versions
-from acyclic.solvers.order import bic_order_search, equal_variance_order, polish
-from acyclic.solvers.selection import penalty_per_parent, select_parents
-from acyclic.solvers.solution import Callback, Progress, Stopped
-
-Floats = NDArray[np.float64]
+from acyclic.running import Stopped
+from acyclic.scores.equal_variances import EqualVariances, residual_variances
+from acyclic.types import Callback, Floats, Progress
 
 METHODS: dict[str, type[Any]] = {
     "equal-variance": EqualVariance,

@@ -20,7 +20,7 @@ from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import picture
 from acyclic.graphs.equivalence import Cpdag
-from acyclic.learners.verdict import Verdict
+from acyclic.judging.verdict import Verdict
 
 FORMAT = "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")

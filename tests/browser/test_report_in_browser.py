@@ -11,7 +11,7 @@ import acyclic
 from acyclic.data.simulate import random_dag, random_weights
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.formats import from_csv, from_dagitty, from_dot, from_json
-from acyclic.learners.verdict import Verdict
+from acyclic.judging.verdict import Verdict
 from acyclic.report import report
 from acyclic.result import Result
 from acyclic.trust.audit import audit

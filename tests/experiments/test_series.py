@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.linalg import expm
 
+from acyclic.constraints.catalogue import constraint
 from acyclic.experiments.series import cyclic, gradient_norms, needed_order, powers, truncation
-from acyclic.objective.constraints import constraint
 
 
 @pytest.fixture

@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given
 
 from acyclic.errors import CycleError, InputError
-from acyclic.graphs.cycles import (
-    find_cycle,
-    is_acyclic,
-    square_matrix,
-    strongly_connected_components,
-    topological_order,
-)
+from acyclic.graphs.checks import square_matrix
+from acyclic.graphs.cycles import find_cycle, is_acyclic, strongly_connected_components, topological_order
 from strategies import dags, square_weights
 
 

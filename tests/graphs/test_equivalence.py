@@ -8,14 +8,7 @@ from hypothesis import given
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import (
-    Cpdag,
-    compelled,
-    consistent_extension,
-    cpdag,
-    meek_closure,
-    reversible,
-)
+from acyclic.graphs.equivalence import Cpdag, compelled, consistent_extension, cpdag, meek_closure, reversible
 from strategies import dags
 
 

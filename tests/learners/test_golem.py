@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.learners.golem import Golem
-from acyclic.objective.constraints import CONSTRAINTS, constraint
 
 
 @pytest.fixture(scope="module")

@@ -10,15 +10,17 @@ from scipy.stats import t as student
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import population_covariance, random_dag, random_weights, simulate
+from acyclic.discrete import equivalence_search
+from acyclic.discrete.equivalence_search import EquivalenceClass, GreedyEquivalenceSearch
+from acyclic.discrete.hill_climbing import HillClimbing
+from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
-from acyclic.learners.greedy import Ges, Mmhc, mmpc
-from acyclic.solvers import equivalence_search
-from acyclic.solvers.equivalence_search import EquivalenceClass, GreedyEquivalenceSearch
-from acyclic.solvers.hill_climbing import HillClimbing
-from acyclic.solvers.regression import LocalScores
-from acyclic.solvers.solution import Monitor, State
+from acyclic.learners.ges import Ges
+from acyclic.learners.mmhc import Mmhc
+from acyclic.running import Monitor, State
+from acyclic.scores.local import LocalScores
 
 PROBLEMS = json.loads(Path(__file__).with_name("ges_reference.json").read_text(encoding="utf-8"))["problems"]
 

@@ -1,17 +1,17 @@
 import numpy as np
 import pytest
 
+from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.minimisers import proximal_newton
+from acyclic.continuous.problem import Penalty, Problem
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import random_dag, simulate
 from acyclic.errors import InputError
 from acyclic.graphs.metrics import shd
 from acyclic.learners.nocurl import NoCurl, lbfgs, potential
-from acyclic.objective.constraints import constraint
-from acyclic.objective.scores import LeastSquares
-from acyclic.solvers.inner import proximal_newton
-from acyclic.solvers.problem import Penalty, Problem
-from acyclic.solvers.solution import Monitor, State
+from acyclic.running import Monitor, State
+from acyclic.scores.continuous import LeastSquares
 
 
 @pytest.fixture(scope="module")

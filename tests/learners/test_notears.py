@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
@@ -22,7 +23,6 @@ from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
-from acyclic.objective.constraints import CONSTRAINTS, constraint
 
 MINIMISERS = ("proximal-newton", "lbfgs")
 

@@ -5,7 +5,7 @@ import pytest
 from acyclic.errors import MissingExtraError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import NEGATIVE, POSITIVE
-from acyclic.learners.verdict import Verdict
+from acyclic.judging.verdict import Verdict
 from acyclic.result import Result
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 import acyclic
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
-from acyclic.learners.verdict import Verdict
+from acyclic.judging.verdict import Verdict
 from acyclic.report import report
 from acyclic.result import Result
 from acyclic.trust.audit import audit

@@ -6,7 +6,7 @@ import pytest
 from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
-from acyclic.data.tables import read_table
+from acyclic.data.table import read_table
 from acyclic.errors import InputError
 from acyclic.trust.bootstrap import bootstrap
 from acyclic.trust.resampling import PARAMETRIC, Source, draw_seeds, wishart

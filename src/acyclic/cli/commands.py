@@ -18,9 +18,9 @@ from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import AcyclicError
 
 if TYPE_CHECKING:
-    from acyclic.graphs.cycles import Floats
     from acyclic.graphs.dag import Dag
     from acyclic.result import Result
+    from acyclic.types import Floats
 
 Flat = Parameter(name="*")
 Switch = Annotated[bool, Parameter(negative=())]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from acyclic.experiments.plans import Plan
     from acyclic.experiments.runner import Advance, Tally
     from acyclic.experiments.store import Store
+    from acyclic.types import Progress
 
 Switch = Annotated[bool, Parameter(negative=())]
 SHOWN = Output()
@@ -158,7 +159,6 @@ def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) ->
 
 
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:
-    from acyclic.solvers.solution import Progress
 
     show, started = stages.stage("computing", draws=total), time.monotonic()
 

@@ -16,11 +16,11 @@ from acyclic.errors import InputError
 
 if TYPE_CHECKING:
     from acyclic.data.moments import ColumnNote
-    from acyclic.data.tables import Table
+    from acyclic.data.table import Table
     from acyclic.result import Result
-    from acyclic.solvers.solution import Callback
     from acyclic.trust.audit import Audit
     from acyclic.trust.bootstrap import Bootstrap
+    from acyclic.types import Callback
 
 READING = (
     *("columns", "drop", "log", "standardize", "weights", "missing"),
@@ -134,7 +134,7 @@ class Run:
 
     def read(self) -> Table:
         """Read the table."""
-        from acyclic.data.tables import read_table
+        from acyclic.data.table import read_table
 
         options = {name: value for name, value in self.settings.given().items() if name in READING}
         if options.get("log") == ("all",):

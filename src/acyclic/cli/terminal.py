@@ -20,8 +20,8 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from acyclic.result import Result
-    from acyclic.solvers.solution import Callback
-    from acyclic.solvers.solution import Progress as Moment
+    from acyclic.types import Callback
+    from acyclic.types import Progress as Moment
 
 MOST_EDGES = 25
 

@@ -14,9 +14,10 @@ from typing import Final, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic.data.simulate import Floats, RandomState, linear_sem, population_covariance
+from acyclic.data.simulate import RandomState, linear_sem, population_covariance
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
+from acyclic.types import Floats
 
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from acyclic.data.mask import Mask, arrow, reachable
 from acyclic.errors import CycleError, KnowledgeError
-from acyclic.graphs.cycles import shown
-from acyclic.graphs.dag import Dag, check_names
+from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.dag import Dag
 
 __all__ = ["Knowledge", "Mask"]
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats, Integers, shown
-from acyclic.graphs.dag import check_names
+from acyclic.graphs.checks import check_names, shown
+from acyclic.types import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from acyclic.data.moments import ColumnNote, Moments
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats, Integers
-from acyclic.graphs.dag import check_names
+from acyclic.graphs.checks import check_names
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["MISSING", "Accumulator", "Missing", "expectation_maximisation", "repaired_correlation"]
 

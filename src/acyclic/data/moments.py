@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats, Integers
-from acyclic.graphs.dag import check_names
+from acyclic.graphs.checks import check_names
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["ColumnNote", "Moments", "as_moments", "column_notes"]
 

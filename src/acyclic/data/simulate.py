@@ -19,8 +19,8 @@ from scipy.special import expit
 
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag, topological_order
+from acyclic.types import Floats
 
-Floats: TypeAlias = NDArray[np.float64]
 RandomState: TypeAlias = int | SeedSequence | Generator
 Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel"]
 Nonlinear: TypeAlias = Literal["cos", "sin", "mlp", "mim", "gp", "gp-add"]

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs.cycles import Floats
-from acyclic.graphs.dag import check_names
+from acyclic.graphs.checks import check_names
+from acyclic.types import Floats
 
 __all__ = ["SAMPLE", "ArraySource", "FrameSource", "Place", "Source", "as_float", "scanned_parquet", "why_text"]
 

@@ -22,8 +22,8 @@ import numpy as np
 
 from acyclic.data.sources import SAMPLE, Place, as_float, why_text
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs.cycles import Floats
-from acyclic.graphs.dag import check_names
+from acyclic.graphs.checks import check_names
+from acyclic.types import Floats
 
 __all__ = ["TextFormat", "TextSource"]
 

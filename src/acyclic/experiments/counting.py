@@ -12,14 +12,12 @@ from math import ceil, log2, prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from acyclic.constraints import catalogue, perron
+from acyclic.constraints.base import Constraint
 from acyclic.experiments.series import needed_order
-from acyclic.objective import constraints, perron
-from acyclic.objective.base import Constraint
-
-Floats = NDArray[np.float64]
+from acyclic.types import Floats
 
 # Floating-point operations of LAPACK routines on n×n matrices; that of dgeev is the usual estimate with vectors.
 OPERATIONS: Mapping[str, Callable[[int], float]] = {
@@ -56,7 +54,7 @@ def cost(settings: Mapping[str, Any], B: Floats) -> dict[str, Any]:
     """
     options = dict(settings)
     name = options.pop("constraint")
-    made = constraints.constraint(name, **options)
+    made = catalogue.constraint(name, **options)
     radius = perron.perron(B)[0]
     return {
         "d": len(B),
@@ -75,7 +73,7 @@ def counted_products(made: Constraint, B: Floats) -> float:
     Examples
     --------
     >>> B = np.full((8, 8), 0.01)
-    >>> counted_products(constraints.constraint("geometric"), B)
+    >>> counted_products(catalogue.constraint("geometric"), B)
     7.0
     """
     tally = _Tally(len(B))
@@ -143,7 +141,7 @@ class _Tally:
 
         proxy = type("Lapack", (), {name: staticmethod(counts(name)) for name in OPERATIONS})
         with _SWAP:
-            before = {module: vars(module)["lapack"] for module in (constraints, perron)}
+            before = {module: vars(module)["lapack"] for module in (catalogue, perron)}
             try:
                 for module in before:
                     vars(module)["lapack"] = proxy

@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 import acyclic
-from acyclic.data.simulate import Floats
+from acyclic.discrete.kkt import kkt_search
 from acyclic.errors import InputError
 from acyclic.experiments import counting, series
 from acyclic.experiments.cases import Case
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.metrics import compare, r2_sortability, varsortability
-from acyclic.learners.verdict import Verdict
-from acyclic.solvers.kkt import kkt_search
+from acyclic.judging.verdict import Verdict
+from acyclic.types import Floats
 
 LEARNERS = (
     "Notears", "Golem", "NoCurl", "EqualVariance", "OrderSearch", "SortnRegress", "Ges", "Mmhc", "NotearsMlp",

@@ -6,11 +6,9 @@ from math import comb, factorial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acyclic.objective.constraints import constraint
-
-Floats = NDArray[np.float64]
+from acyclic.constraints.catalogue import constraint
+from acyclic.types import Floats
 
 
 def powers(B: Floats) -> list[Floats]:

@@ -6,43 +6,13 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from acyclic.errors import CycleError, InputError
-
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
-
-
-def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
-    """Give `matrix` as a finite float64 array of shape (d, d), d ≥ 1, without a copy if it is one."""
-    try:
-        given = np.asarray(matrix)
-    except ValueError:
-        raise InputError(f"{what} must be a square matrix, but its rows differ in length") from None
-    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.size == 0:
-        raise InputError(
-            f"{what} must be a square matrix with one row and one column per node, at least one node; "
-            f"its shape is {given.shape}"
-        )
-    if given.dtype.kind not in "biuf":
-        raise InputError(f"{what} must hold real numbers or booleans, not values of type {given.dtype}")
-    numbers = given.astype(np.float64, copy=False)
-    if not np.isfinite(numbers).all():
-        row, column = np.argwhere(~np.isfinite(numbers))[0]
-        raise InputError(
-            f"{what}[{row}, {column}] is {numbers[row, column]}; every entry must be finite, "
-            "and 0 where there is no edge"
-        )
-    return numbers
-
-
-def shown(name: str) -> str:
-    """Give a node name as it appears in messages: bare if that is legible, else quoted and escaped."""
-    return name if name and name.isprintable() and name == name.strip() else repr(name)
+from acyclic.errors import CycleError
+from acyclic.graphs.checks import shown, square_matrix
+from acyclic.types import Bools, Integers
 
 
 def is_acyclic(weights: ArrayLike) -> bool:

@@ -13,18 +13,9 @@ from scipy.linalg import solve_triangular
 from scipy.sparse.csgraph import breadth_first_order
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import (
-    Bools,
-    Floats,
-    Integers,
-    find_cycle,
-    is_acyclic,
-    shown,
-    sparse,
-    square_matrix,
-    strongly_connected_components,
-    topological_order,
-)
+from acyclic.graphs.checks import check_names, permutation, shown, square_matrix
+from acyclic.graphs.cycles import find_cycle, is_acyclic, sparse, strongly_connected_components, topological_order
+from acyclic.types import Bools, Floats, Integers
 
 if TYPE_CHECKING:
     from acyclic.graphs.equivalence import Cpdag
@@ -33,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Dag",
     "EdgeDirection",
-    "check_names",
     "find_cycle",
     "from_row_to_column",
     "is_acyclic",
@@ -43,27 +33,6 @@ __all__ = [
 
 EdgeDirection = Literal["from row to column", "from column to row"]
 Edge = tuple[str, str] | tuple[str, str, float]
-
-
-def check_names(names: Iterable[str] | None, n_nodes: int | None = None) -> tuple[str, ...]:
-    """Give `names` as a tuple of unique strings, `n_nodes` of them; x0, x1, … if `names` is None."""
-    if isinstance(names, str):
-        raise InputError(f"names must be a sequence of strings, one per node, not the single string {names!r}")
-    given = tuple(f"x{node}" for node in range(n_nodes or 0)) if names is None else tuple(names)
-    if not given:
-        raise InputError("no node was named; a graph must have at least one node")
-    for position, name in enumerate(given):
-        if not isinstance(name, str):
-            raise InputError(
-                f"names must be strings, but names[{position}] is {name!r} ({type(name).__name__}); "
-                "convert them first, e.g. with map(str, names)"
-            )
-    if n_nodes is not None and len(given) != n_nodes:
-        raise InputError(f"{len(given)} names were given for {n_nodes} nodes; give one name per node")
-    if len(set(given)) < len(given):
-        twice = next(name for position, name in enumerate(given) if name in given[:position])
-        raise InputError(f"the name {shown(twice)} is given to more than one node; names must be unique")
-    return tuple(str(name) for name in given)
 
 
 def from_row_to_column(matrix: ArrayLike, edge_direction: str) -> Floats:
@@ -308,20 +277,6 @@ def _unknown(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(str(name), names)
     listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
     return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
-
-
-def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
-    """Give the positions in `names` of the `wanted` names, which must be the same names in some order."""
-    targets = check_names(wanted)
-    differences = [
-        f"{', '.join(map(shown, sorted(some)))} {fault}"
-        for some, fault in ((set(names) - set(targets), "missing"), (set(targets) - set(names), "unknown"))
-        if some
-    ]
-    if differences:
-        raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}")
-    position = {name: place for place, name in enumerate(names)}
-    return np.array([position[name] for name in targets], dtype=np.intp)
 
 
 def _reachable(edges: Bools, start: int) -> Integers:

@@ -11,7 +11,7 @@ from itertools import product
 from math import isfinite
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import shown
+from acyclic.graphs.checks import shown
 from acyclic.graphs.dag import Dag
 
 Attributes = dict[str, str]

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, shown, square_matrix
-from acyclic.graphs.dag import Dag, EdgeDirection, check_names, from_row_to_column, permutation
+from acyclic.graphs.checks import check_names, permutation, shown, square_matrix
+from acyclic.graphs.dag import Dag, EdgeDirection, from_row_to_column
+from acyclic.types import Bools
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

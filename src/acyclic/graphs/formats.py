@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs.dag import Dag, check_names
+from acyclic.graphs.checks import check_names
+from acyclic.graphs.dag import Dag
 from acyclic.graphs.dot import from_dagitty, from_dot, to_dagitty, to_dot
 from acyclic.graphs.graphml import from_graphml, to_graphml
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import isfinite
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import shown
-from acyclic.graphs.dag import Dag, check_names
+from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.dag import Dag
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 # What XML 1.0 cannot hold, and what would read like its replacement.

@@ -13,8 +13,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs.cycles import Floats
 from acyclic.graphs.dag import Dag
+from acyclic.types import Floats
 
 __all__ = ["MeanAndCovariance", "intercepts_and_deviations", "to_pgmpy"]
 

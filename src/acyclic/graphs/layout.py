@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic.graphs.cycles import Bools, Floats, Integers
 from acyclic.graphs.dag import Dag
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["Layout", "Point", "assign_layers", "label", "layout"]
 

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats, find_cycle, is_acyclic, shown
+from acyclic.graphs.checks import shown
+from acyclic.graphs.cycles import find_cycle, is_acyclic
 from acyclic.graphs.dag import Dag, EdgeDirection, from_row_to_column
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.sortability import r2_sortability, varsortability
+from acyclic.types import Bools, Floats
 
 __all__ = ["Comparison", "EdgeScores", "compare", "r2_sortability", "shd", "shd_cpdag", "varsortability"]
 

@@ -7,14 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import (
-    Bools,
-    Floats,
-    Integers,
-    is_acyclic,
-    square_matrix,
-    strongly_connected_components,
-)
+from acyclic.graphs.checks import square_matrix
+from acyclic.graphs.cycles import is_acyclic, strongly_connected_components
+from acyclic.types import Bools, Floats, Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Floats, shown, sparse, square_matrix
+from acyclic.graphs.checks import shown, square_matrix
+from acyclic.graphs.cycles import sparse
 from acyclic.graphs.dag import Dag
+from acyclic.types import Floats
 
 
 def varsortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:

@@ -10,22 +10,20 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from acyclic.constraints.catalogue import constraint
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments, column_notes
-from acyclic.data.tables import Table as ReadTable
+from acyclic.data.table import Table as ReadTable
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.pruning import threshold_components, threshold_until_acyclic
-from acyclic.learners.verdict import Edge, Verdict
-from acyclic.objective.constraints import constraint
-from acyclic.solvers.solution import Callback, Checkpoint, Monitor, Solution, digest
-
-Floats = NDArray[np.float64]
+from acyclic.judging.verdict import Edge, Verdict
+from acyclic.running import Checkpoint, Monitor, Solution, digest
+from acyclic.types import Callback, Floats
 
 PRUNING = {
     "edges": (threshold_until_acyclic, "the weakest edges of the graph, until no cycle is left"),

@@ -4,73 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acyclic.data.knowledge import Knowledge
-from acyclic.data.moments import Moments, column_notes
+from acyclic.data.moments import column_notes
+from acyclic.discrete.order import equal_variance_order, polish
+from acyclic.discrete.selection import PenaltyRule, penalty_per_parent, select_parents
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
-from acyclic.learners.base import DagLearner, Floats, Table
-from acyclic.learners.verdict import Verdict
-from acyclic.solvers.order import bic_order_search, equal_variance_order, polish
-from acyclic.solvers.selection import PenaltyRule, penalty_per_parent, select_parents
-from acyclic.solvers.solution import Solution
+from acyclic.judging.verdict import Verdict
+from acyclic.learners.base import DagLearner, Table
+from acyclic.running import Solution
+from acyclic.types import Floats
 
 EQUAL = "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
 CLASS = (
     "they rest on conditional independence, which fixes only the compelled edges; "
     "reversible edges are drawn in one of their possible directions"
 )
-
-
-@dataclass(frozen=True)
-class EqualVariances:
-    """Likelihood ratio of one noise variance per column against one for all.
-
-    Attributes
-    ----------
-    statistic : float
-        n (d log mean σ̂² − Σ log σ̂²), with unbiased residual variances σ̂².
-    limit : float
-        2 (d − 1) log n: twice what d − 1 more parameters cost under BIC. That is far above chance for Gaussian noise
-        and leaves room for heavy tails, under which the statistic grows with the kurtosis (four times as large for
-        exponential noise); variances that differ by a factor of two are rejected all the same.
-    spread : float
-        The largest residual variance over the smallest.
-    """
-
-    statistic: float
-    limit: float
-    spread: float
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the residual variances agree with each other."""
-        return self.statistic <= self.limit
-
-    @classmethod
-    def of(cls, moments: Moments, weights: Floats) -> EqualVariances:
-        """Test the residuals that weights leave."""
-        held, parents = residual_variances(moments, weights)
-        if not len(held):
-            return cls(0.0, 0.0, 1.0)
-        unbiased = held * moments.n / np.maximum(moments.n - parents - 1, 1)
-        statistic = moments.n * float(len(held) * np.log(unbiased.mean()) - np.log(unbiased).sum())
-        limit = 2 * (len(held) - 1) * float(np.log(moments.n))
-        return cls(statistic, limit, float(unbiased.max() / unbiased.min()))
-
-
-def residual_variances(moments: Moments, weights: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Residual variances of the columns that vary, none quite zero, and their numbers of parents."""
-    S = moments.covariance
-    residual = np.eye(len(S)) - weights
-    varying = np.diag(S) > 0
-    left = np.einsum("ij,ij->j", residual, S @ residual)[varying]
-    return np.maximum(left, 1e-12 * np.diag(S)[varying]), np.count_nonzero(weights, axis=0)[varying]
 
 
 class _OrderLearner(DagLearner):
@@ -118,7 +71,7 @@ class EqualVariance(_OrderLearner):
     Parameters
     ----------
     penalty : {"ebic", "bic", "strong"} or float
-        Cost of a parent in the selection: see `acyclic.solvers.selection.penalty_per_parent`.
+        Cost of a parent in the selection: see `acyclic.discrete.selection.penalty_per_parent`.
     threshold : float
         Weights below it, in absolute value, are cut; 0 for none.
     polished : bool
@@ -157,68 +110,6 @@ class EqualVariance(_OrderLearner):
         self.order_ = np.asarray(order)
         reason = "the order was found and the parents were selected"
         return self._finish(table, weights, "Equal-variance order", EQUAL, reason, True, started)
-
-
-class OrderSearch(_OrderLearner):
-    """Learn a DAG by a search over orders under the Gaussian BIC, in the manner of BOSS (Andrews et al. 2023).
-
-    Only correlations are used: units and standardisation cannot change the result. What is learned is an equivalence
-    class, ``cpdag_``; the graph is one of its members.
-
-    Parameters
-    ----------
-    penalty, threshold, knowledge
-        As for `EqualVariance`.
-    n_starts : int
-        Random orders from which the search starts, beside the order of smallest conditional correlations.
-    time_limit : float, optional
-        Seconds after which the best so far is returned.
-    random_state : int
-        Seed of the starts.
-
-    Examples
-    --------
-    >>> from acyclic.data.simulate import simulate
-    >>> data = simulate(n_nodes=8, n=2000, variances=(0.5, 4.0), random_state=1)
-    >>> OrderSearch().fit(data.X).cpdag_ == data.graph.cpdag()
-    True
-    """
-
-    def __init__(
-        self,
-        *,
-        penalty: PenaltyRule = "ebic",
-        threshold: float = 0.0,
-        n_starts: int = 2,
-        knowledge: Knowledge | str | os.PathLike[str] | None = None,
-        time_limit: float | None = None,
-        random_state: int = 0,
-    ) -> None:
-        self.penalty = penalty
-        self.threshold = threshold
-        self.n_starts = n_starts
-        self.knowledge = knowledge
-        self.time_limit = time_limit
-        self.random_state = random_state
-
-    def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
-        started, moments = time.monotonic(), table.moments
-        first = equal_variance_order(moments.standardized(), table.mask)
-        found = bic_order_search(
-            moments,
-            [first],
-            self.penalty,
-            random_starts=self.n_starts,
-            mask=table.mask,
-            time_limit=self.time_limit,
-            random_state=self.random_state,
-        )
-        self.order_ = np.asarray(found.order)
-        converged = found.status == "complete"
-        reason = "no move of a node improves the score" if converged else f"the search ended early: {found.status}"
-        result = self._finish(table, found.weights, "Order search (Gaussian BIC)", CLASS, reason, converged, started)
-        self.cpdag_ = result[0].cpdag()
-        return result
 
 
 def why_empty(table: Table, weights: Floats, threshold: float) -> str:

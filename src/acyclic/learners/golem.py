@@ -8,15 +8,16 @@ from typing import Any
 
 from joblib import effective_n_jobs
 
+from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.loops.soft_penalty import SoftPenalty
+from acyclic.continuous.minimisers import Adam, lbfgs, proximal_newton
+from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Floats, Table
-from acyclic.objective.constraints import constraint
-from acyclic.objective.scores import GaussianEqualVariance, GaussianUnequalVariance
-from acyclic.solvers.inner import Minimiser, lbfgs, proximal_newton
-from acyclic.solvers.problem import Penalty, Problem
-from acyclic.solvers.soft_penalty import Adam, SoftPenalty
-from acyclic.solvers.solution import Callback, Monitor, Solution, State
+from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.running import Monitor, Solution, State
+from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVariance
+from acyclic.types import Callback, Floats
 
 PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
 

@@ -12,16 +12,17 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, minimize
 
+from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.minimisers import proximal_newton
+from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
 from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.discrete.hill_climbing import reachable
 from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Floats, Table
-from acyclic.objective.constraints import constraint
-from acyclic.objective.scores import LeastSquares
-from acyclic.solvers.hill_climbing import reachable
-from acyclic.solvers.inner import Minimiser, proximal_newton
-from acyclic.solvers.problem import Penalty, Point, Problem
-from acyclic.solvers.regression import least_squares
-from acyclic.solvers.solution import Callback, Monitor, Solution, State
+from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.running import Monitor, Solution, State
+from acyclic.scores.continuous import LeastSquares
+from acyclic.scores.regression import least_squares
+from acyclic.types import Callback, Floats
 
 
 class NoCurl(ContinuousLearner):

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 
+from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
+from acyclic.continuous.loops.central_path import CentralPath
+from acyclic.continuous.minimisers import MINIMISERS, proximal_newton
+from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Floats, Table
-from acyclic.objective.constraints import constraint
-from acyclic.objective.scores import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
-from acyclic.solvers.augmented_lagrangian import AugmentedLagrangian
-from acyclic.solvers.central_path import CentralPath
-from acyclic.solvers.inner import MINIMISERS, Minimiser, proximal_newton
-from acyclic.solvers.problem import Penalty, Problem
-from acyclic.solvers.solution import Callback, Monitor, Solution, State
+from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.running import Monitor, Solution, State
+from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
+from acyclic.types import Callback, Floats
 
 SOLVERS = ("augmented-lagrangian", "quadratic-penalty", "central-path")
 LOSSES = {

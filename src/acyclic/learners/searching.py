@@ -9,9 +9,10 @@ import numpy as np
 from acyclic.data.moments import column_notes
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
-from acyclic.learners.base import DagLearner, Floats, Table, _named, _obeying
-from acyclic.learners.verdict import Verdict
-from acyclic.solvers.solution import Callback, Monitor, Solution
+from acyclic.judging.verdict import Verdict
+from acyclic.learners.base import DagLearner, Table, _named, _obeying
+from acyclic.running import Monitor, Solution
+from acyclic.types import Callback, Floats
 
 UNORIENTED = (
     "they follow from independences in the data as far as these tell them apart; an edge that an equivalent graph has "

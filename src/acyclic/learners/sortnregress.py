@@ -15,11 +15,9 @@ from acyclic.data.moments import Moments
 from acyclic.errors import InputError
 from acyclic.learners.base import Table
 from acyclic.learners.searching import SearchLearner
-from acyclic.solvers.regression import DEPENDENT, least_squares
-from acyclic.solvers.solution import Callback, Monitor, Solution, State
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.intp]
+from acyclic.running import Monitor, Solution, State
+from acyclic.scores.regression import DEPENDENT, least_squares
+from acyclic.types import Callback, Floats, Integers
 
 SORTED_BY = {
     "variance": (

@@ -8,9 +8,9 @@ from html import escape
 
 import numpy as np
 
-from acyclic.graphs.cycles import Floats
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.layout import label
+from acyclic.types import Floats
 
 __all__ = ["heat_map", "line_chart", "ticks"]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
-from acyclic.learners.verdict import Verdict
+from acyclic.judging.verdict import Verdict
 from acyclic.report.charts import line_chart
 from acyclic.result import Result
 

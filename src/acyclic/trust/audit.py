@@ -11,18 +11,18 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Floats
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import compelled
 from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.learners.sortnregress import SortnRegress
 from acyclic.learning import learn
-from acyclic.solvers.solution import Callback
+from acyclic.scores.equal_variances import EqualVariances
 from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left
 from acyclic.trust.resampling import Source, draw_seeds
-from acyclic.trust.residuals import EqualVariances, dependent_residuals, equal_variances, odd_residuals, residuals_of
+from acyclic.trust.residuals import dependent_residuals, equal_variances, odd_residuals, residuals_of
 from acyclic.trust.workers import Plan
+from acyclic.types import Callback, Floats
 
 __all__ = ["Audit", "audit"]
 

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from acyclic.data.tables import read_table
+from acyclic.data.table import read_table
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats, Integers
-from acyclic.graphs.dag import Dag, check_names
+from acyclic.graphs.checks import check_names
+from acyclic.graphs.dag import Dag
 from acyclic.learners.base import DagLearner
-from acyclic.solvers.solution import Callback
 from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left
 from acyclic.trust.resampling import Source, draw_seeds
 from acyclic.trust.workers import Harvest, Plan, run
+from acyclic.types import Bools, Callback, Floats, Integers
 
 __all__ = ["Bootstrap", "bootstrap"]
 

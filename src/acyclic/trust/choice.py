@@ -11,16 +11,15 @@ from numpy.random import SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from acyclic.data.moments import Moments
+from acyclic.discrete.selection import penalty_per_parent
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats
 from acyclic.learners.base import PRUNING, ContinuousLearner, compiled_knowledge
-from acyclic.solvers.regression import least_squares
-from acyclic.solvers.selection import penalty_per_parent
-from acyclic.solvers.solution import Callback
+from acyclic.scores.regression import least_squares
 from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left, with_settings
 from acyclic.trust.resampling import Source, draw_seeds
 from acyclic.trust.stability import checked_l1, stability_selection, with_l1
 from acyclic.trust.workers import Plan
+from acyclic.types import Bools, Callback, Floats
 
 __all__ = ["Choice", "choose_l1"]
 

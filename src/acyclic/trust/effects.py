@@ -11,11 +11,12 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats
-from acyclic.graphs.dag import Dag, check_names
+from acyclic.graphs.checks import check_names
+from acyclic.graphs.dag import Dag
 from acyclic.result import Result
-from acyclic.solvers.regression import least_squares
+from acyclic.scores.regression import least_squares
 from acyclic.trust.resampling import Source, draw_seeds
+from acyclic.types import Bools, Floats
 
 __all__ = ["TotalEffects", "total_effects"]
 

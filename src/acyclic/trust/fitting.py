@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from acyclic.data.moments import Moments
-from acyclic.data.tables import Table
+from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats
 from acyclic.graphs.dag import Dag
 from acyclic.learners.base import DagLearner
 from acyclic.learning import METHODS, learn
 from acyclic.result import Result
+from acyclic.types import Bools, Floats
 
 Learner: TypeAlias = DagLearner | str | Callable[..., Any]
 Estimator = TypeVar("Estimator", bound=DagLearner)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from acyclic.data.moments import Moments, as_moments
-from acyclic.data.tables import Table, read_table
+from acyclic.data.table import Table, read_table
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Floats
+from acyclic.types import Floats
 
 PARAMETRIC = (
     "the draws are parametric, since there are no rows to draw from: each takes mean and covariance from their "

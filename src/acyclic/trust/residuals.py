@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from acyclic.data.moments import Moments
-from acyclic.graphs.cycles import Floats
 from acyclic.graphs.dag import Dag
-from acyclic.learners.equal_variance import EqualVariances
-from acyclic.solvers.regression import least_squares
+from acyclic.scores.equal_variances import EqualVariances
+from acyclic.scores.regression import least_squares
+from acyclic.types import Floats
 
 __all__ = ["EqualVariances", "Finding", "dependent_residuals", "equal_variances", "odd_residuals", "residuals_of"]
 

@@ -11,13 +11,12 @@ from numpy.random import SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import Bools, Floats
 from acyclic.learners.base import ContinuousLearner, DagLearner
-from acyclic.solvers.solution import Callback
 from acyclic.trust.bootstrap import shortfall
 from acyclic.trust.fitting import Learner, fit, resolved, time_left, with_settings
 from acyclic.trust.resampling import Source, draw_seeds
 from acyclic.trust.workers import Plan, run
+from acyclic.types import Bools, Callback, Floats
 
 __all__ = ["Stability", "stability_selection"]
 

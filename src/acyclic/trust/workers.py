@@ -17,8 +17,8 @@ from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.solvers.solution import Callback, Progress
 from acyclic.trust.fitting import time_left
+from acyclic.types import Callback, Progress
 
 Payload = TypeVar("Payload")
 Task = Callable[[Payload, SeedSequence, float | None], Any]

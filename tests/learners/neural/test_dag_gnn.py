@@ -15,21 +15,21 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import acyclic
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
-from acyclic.learners.neural.dag_gnn import DagGnn
-from acyclic.objective.constraints import CONSTRAINTS, constraint
-from acyclic.solvers.additive import AdditiveModel
-from acyclic.solvers.problem import Penalty
-from acyclic.solvers.solution import State
+from acyclic.learners.neural.dag_gnn.learner import DagGnn
+from acyclic.running import State
+from acyclic.scores.additive import AdditiveModel
 
 torch = pytest.importorskip("torch")
+from acyclic.constraints.torch import dag_constraint  # noqa: E402
 from acyclic.learners.neural import gnn  # noqa: E402 - after the check that torch is there
-from acyclic.learners.neural.autograd import dag_constraint  # noqa: E402
-from acyclic.learners.neural.gnn_networks import DenseNetworks, PiecewiseLinearNetworks  # noqa: E402
+from acyclic.learners.neural.dag_gnn.networks import DenseNetworks, PiecewiseLinearNetworks  # noqa: E402
 
 CPU = torch.device("cpu")
 may_fall_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -536,8 +536,8 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(how, share, data, tmp_path, monk
 KILLED = """
 import os, signal, sys
 from acyclic import simulate
-from acyclic.learners.neural.dag_gnn import DagGnn
-from acyclic.solvers.solution import Monitor
+from acyclic.learners.neural.dag_gnn.learner import DagGnn
+from acyclic.running import Monitor
 
 def callback(progress):
     if progress.step == 30:
@@ -615,7 +615,7 @@ def test_parameters_survive_a_clone():
 
 
 def test_the_module_does_not_load_torch():
-    script = "import sys, acyclic.learners.neural.dag_gnn as m; m.DagGnn(); sys.exit('torch' in sys.modules)"
+    script = "import sys, acyclic.learners.neural.dag_gnn.learner as m; m.DagGnn(); sys.exit('torch' in sys.modules)"
     assert child(script).returncode == 0
 
 

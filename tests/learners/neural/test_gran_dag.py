@@ -12,20 +12,20 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
-from acyclic.learners.neural.gran_dag import GranDag
-from acyclic.objective.constraints import CONSTRAINTS, constraint
-from acyclic.solvers.solution import Monitor
+from acyclic.learners.neural.gran_dag.learner import GranDag
+from acyclic.running import Monitor
 
 torch = pytest.importorskip("torch")
 
-from acyclic.learners.neural.autograd import dag_constraint  # noqa: E402
-from acyclic.learners.neural.gran import Networks, RmsProp, Schedule  # noqa: E402
+from acyclic.constraints.torch import dag_constraint  # noqa: E402
+from acyclic.learners.neural.gran_dag.training import Networks, RmsProp, Schedule  # noqa: E402
 
 FAST = {"rate": 1e-2, "max_iterations": 301, "trees": 5}
 may_fall_short = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -162,7 +162,7 @@ def test_the_jacobian_is_that_of_the_tape(networks, monkeypatch):
         expected[:, j] = slopes.abs().mean(0)
     off = ~torch.eye(4, dtype=torch.bool)
     torch.testing.assert_close(made.jacobian(columns)[off], expected[off], rtol=1e-10, atol=1e-12)
-    monkeypatch.setattr("acyclic.learners.neural.gran.CHUNK", 33)
+    monkeypatch.setattr("acyclic.learners.neural.gran_dag.training.CHUNK", 33)
     torch.testing.assert_close(made.jacobian(columns)[off], expected[off], rtol=1e-10, atol=1e-12)
 
 
@@ -311,7 +311,7 @@ def test_neighbourhoods_narrow_the_start(data, monkeypatch):
     assert 5 <= fit.candidates_.sum() < 20 and not fit.solution_.weights[~fit.candidates_].any()
     assert (fit.candidates_ | fit.candidates_.T)[data.graph.adjacency].all()
     assert GranDag(**FAST, neighbours="auto").fit(data.X).candidates_.sum() == 20
-    monkeypatch.setattr("acyclic.learners.neural.gran_dag.MANY", 5)
+    monkeypatch.setattr("acyclic.learners.neural.gran_dag.learner.MANY", 5)
     np.testing.assert_array_equal(GranDag(**FAST, neighbours="auto").fit(data.X).candidates_, fit.candidates_)
     assert GranDag(**FAST).fit(data.X).candidates_.sum() == 20
 
@@ -379,9 +379,9 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(variance, data, tmp_path):
 
 KILLED = """
 import os, signal, sys
-from acyclic.learners.neural.gran_dag import GranDag
+from acyclic.learners.neural.gran_dag.learner import GranDag
 from acyclic.data.simulate import simulate
-from acyclic.solvers.solution import Monitor
+from acyclic.running import Monitor
 
 def callback(progress):
     if progress.step == 201:

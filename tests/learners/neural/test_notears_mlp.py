@@ -17,28 +17,28 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
-from acyclic.objective.constraints import CONSTRAINTS, constraint
-from acyclic.solvers.problem import Penalty
-from acyclic.solvers.solution import Monitor, State
+from acyclic.running import Monitor, State
 
 torch = pytest.importorskip("torch")
-from acyclic.learners.neural.mlp import Perceptrons  # noqa: E402
-from acyclic.learners.neural.nonlinear import NonlinearProblem  # noqa: E402
-from acyclic.learners.neural.nonlinear_inner import (  # noqa: E402
+from acyclic.learners.neural.notears_mlp.learner import NotearsMlp  # noqa: E402
+from acyclic.learners.neural.notears_mlp.minimisers import (  # noqa: E402
     NotFiniteError,
     OnwardLagrangian,
     elastic_net,
     lbfgs,
     proximal_newton,
 )
-from acyclic.learners.neural.notears_mlp import NotearsMlp  # noqa: E402
-from acyclic.learners.neural.sobolev import Sobolev  # noqa: E402
+from acyclic.learners.neural.notears_mlp.networks import Perceptrons  # noqa: E402
+from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem  # noqa: E402
+from acyclic.learners.neural.notears_mlp.sobolev import Sobolev  # noqa: E402
 
 CPU = torch.device("cpu")
 MINIMISERS = {"proximal-newton": proximal_newton, "lbfgs": lbfgs}
@@ -403,8 +403,8 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, small, tmp_
 KILLED = """
 import os, signal, sys
 from acyclic.data.simulate import simulate
-from acyclic.learners.neural.notears_mlp import NotearsMlp
-from acyclic.solvers.solution import Monitor
+from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
+from acyclic.running import Monitor
 
 def callback(progress):
     if progress.step == {step}:
@@ -443,7 +443,7 @@ def test_torch_is_loaded_at_the_first_fit_only():
     script = """
         import sys
         import acyclic
-        from acyclic.learners.neural.notears_mlp import NotearsMlp
+        from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
         NotearsMlp()
         assert "torch" not in sys.modules
     """

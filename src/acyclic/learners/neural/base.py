@@ -14,10 +14,11 @@ from numpy.random import SeedSequence
 from acyclic.data.knowledge import Mask
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.graphs.dag import Dag
-from acyclic.learners.base import ContinuousLearner, Floats, Table
-from acyclic.learners.verdict import Verdict
-from acyclic.solvers.additive import AdditiveModel
-from acyclic.solvers.solution import Solution
+from acyclic.judging.verdict import Verdict
+from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.running import Solution
+from acyclic.scores.additive import AdditiveModel
+from acyclic.types import Floats
 
 if TYPE_CHECKING:
     import torch

@@ -1,0 +1,1 @@
+"""The DAG constraints h(B), for NumPy and for torch."""

@@ -1,0 +1,268 @@
+"""The DAG constraints for torch: one differentiable function, with the analytic gradient and no tape behind it.
+
+On the CPU a tensor is read in place by `acyclic.constraints.catalogue`. On other devices the powers are taken there, by
+the same sums with the same guards; only a number per power comes back. Constraints without such a form (the spectral
+radius, whose Perron vectors are a chain of small dependent solves; components; a user's own class) are evaluated on
+the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import comb, factorial, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx, once_differentiable
+
+from acyclic._native import strong_components
+from acyclic.constraints import catalogue as on_host
+from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
+from acyclic.errors import InputError
+
+__all__ = ["Evaluation", "dag_constraint", "evaluate", "value_and_gradient"]
+
+GUARD = {torch.float64: LARGEST[np.dtype(np.float64)], torch.float32: LARGEST[np.dtype(np.float32)]}
+
+
+class Evaluation(NamedTuple):
+    """Value and gradient of a constraint; ``in_domain`` is False where a partial sum stands in for it."""
+
+    value: float
+    gradient: Tensor
+    in_domain: bool = True
+
+
+def dag_constraint(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> Tensor:
+    """h(B) as a tensor of no dimensions, differentiable once.
+
+    Parameters
+    ----------
+    B : Tensor (d, d)
+        Non-negative; ``W * W`` for weights ``W``. On any device, in single or double precision.
+    constraint : str or Constraint
+        Any name that `acyclic.constraint` takes, or an object that it returned.
+
+    Examples
+    --------
+    >>> import torch
+    >>> W = torch.tensor([[0.0, 1.0], [0.5, 0.0]], dtype=torch.float64, requires_grad=True)
+    >>> h = dag_constraint(W * W)
+    >>> h.backward()
+    >>> h.item(), W.grad.tolist()
+    (0.625, [[0.0, 1.5], [3.0, 0.0]])
+    """
+    value: Tensor = _Bridge.apply(B, on_host.constraint(constraint))  # type: ignore[no-untyped-call]
+    return value
+
+
+def value_and_gradient(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> tuple[float, Tensor]:
+    """h(B) and ∂h/∂B, shape (d, d), for training loops that are written by hand; arguments as for `dag_constraint`."""
+    found = evaluate(B, constraint)
+    return found.value, found.gradient
+
+
+def evaluate(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> Evaluation:
+    """Value and gradient, and whether B lies in the constraint's domain; arguments as for `dag_constraint`."""
+    chosen, A = on_host.constraint(constraint), B.detach()
+    if A.dtype not in GUARD:
+        A = A.double()
+    if A.device.type == "cpu":
+        return _on_host(A, chosen)
+    return evaluate_on_device(A, chosen)
+
+
+class _Bridge(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: FunctionCtx, B: Tensor, chosen: Constraint) -> Tensor:
+        found = evaluate(B, chosen)
+        ctx.save_for_backward(found.gradient.to(B.dtype))
+        return B.new_tensor(found.value)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+        return slope * ctx.saved_tensors[0], None
+
+
+def _on_host(A: Tensor, chosen: Constraint) -> Evaluation:
+    value, gradient, _, in_domain = chosen.evaluate(A.cpu().numpy())
+    return Evaluation(value, torch.from_numpy(gradient).to(A.device), in_domain)
+
+
+def evaluate_on_device(A: Tensor, chosen: Constraint) -> Evaluation:
+    """The same by torch operations on the tensor's device, whatever it is; A is in single or double precision."""
+    form = FORMS.get(type(chosen))
+    if form is None:
+        return _on_host(A, chosen)
+    if A.ndim != 2 or A.shape[0] != A.shape[1] or A.numel() == 0 or not (A.min() >= 0 and A.max() < inf):
+        checked(A.cpu().numpy())
+        raise InputError("B has to be a square, finite and non-negative matrix")
+    return form(A.T.contiguous(), chosen)
+
+
+class _PowerSums:
+    """R = Σ_{0<m<i} Aᵐ, H = Σ_{m<i} (m+1) Aᵐ and P = Aⁱ, by doubling i or raising it by 1, while P is not too large.
+
+    With T = P (I + R), doubling is R ← R + T, H ← H + P H + i T, P ← P²: only non-negative terms are added.
+    """
+
+    def __init__(self, A: Tensor) -> None:
+        self.A, self.P, self.i = A, A, 1
+        self.R, self.H = torch.zeros_like(A), torch.eye(len(A), dtype=A.dtype, device=A.device)
+        self.largest, self.top = GUARD[A.dtype], float(A.max())
+
+    def double(self) -> None:
+        T = self.P + self.P @ self.R
+        self.H = self.H + self.P @ self.H + self.i * T
+        self._advance(self.R + T, self.P @ self.P, 2 * self.i)
+
+    def increment(self) -> None:
+        self.H = self.H + (self.i + 1) * self.P
+        self._advance(self.R + self.P, self.P @ self.A, self.i + 1)
+
+    def _advance(self, R: Tensor, P: Tensor, i: int) -> None:
+        self.R, self.P, self.i, self.top = R, P, i, float(P.max())
+
+    def evaluation(self, complete: bool) -> Evaluation:
+        return Evaluation(float(self.R.trace() + self.P.trace()), self.H, complete or self.top <= self.largest)
+
+
+def _series(A: Tensor, coefficient: Callable[[int], float], order: int, eps: float = 0.0) -> Evaluation:
+    """Σ_{i ≤ order} c_i tr Aⁱ term by term, cut where max Aⁱ ≤ eps or exceeds the largest power allowed."""
+    power, largest, top, i = A, GUARD[A.dtype], float(A.max()), 1
+    gradient = coefficient(1) * torch.eye(len(A), dtype=A.dtype, device=A.device)
+    value = coefficient(1) * float(A.trace())
+    while i < order and top <= largest and (i == 1 or top > eps):
+        i += 1
+        gradient = gradient + (i * coefficient(i)) * power
+        power = A @ power
+        trace, top = torch.stack([power.trace(), power.max()]).tolist()
+        value += coefficient(i) * trace
+    return Evaluation(value, gradient, top <= largest)
+
+
+def _outside(A: Tensor, coefficient: Callable[[int], float], order: int) -> Evaluation:
+    return _series(A, coefficient, order)._replace(in_domain=False)
+
+
+def _fast_tmpi(A: Tensor, chosen: on_host.FastTmpi) -> Evaluation:
+    sums, last = _PowerSums(A), max(chosen._last_order(len(A)), 2)
+    while sums.i < last and sums.top <= sums.largest and (sums.i == 1 or sums.top > chosen.eps):
+        sums.double()
+    return sums.evaluation(complete=sums.i == last)
+
+
+def _fast_geometric(A: Tensor, chosen: on_host.FastGeometric) -> Evaluation:
+    sums = _PowerSums(A)
+    for digit in f"{len(A):b}"[1:]:
+        if 0 < sums.top <= sums.largest:
+            sums.double()
+        if digit == "1" and 0 < sums.top <= sums.largest:
+            sums.increment()
+    return sums.evaluation(complete=sums.i == len(A))
+
+
+def _exponential(A: Tensor, chosen: on_host.Exponential) -> Evaluation:
+    power = torch.linalg.matrix_exp(A)
+    value, top = float(power.trace()) - len(A), float(power.max())
+    if value < LARGEST_VALUE and top < inf:
+        return Evaluation(max(value, 0.0), power)
+    return _outside(A, lambda i: 1 / factorial(i), 100)
+
+
+def _binomial(A: Tensor, chosen: on_host.Binomial) -> Evaluation:
+    size = len(A)
+    alpha = 1 / size if chosen.alpha is None else chosen.alpha
+    identity = torch.eye(size, dtype=A.dtype, device=A.device)
+    E = torch.linalg.matrix_power(identity + alpha * A, size - 1)
+    value = float((E.T * (alpha * A)).sum() + (E.diagonal() - 1).sum())
+    E = E * (alpha * size)
+    if value < LARGEST_VALUE and float(E.max()) < inf:
+        return Evaluation(max(value, 0.0), E)
+    return _outside(A, lambda i: comb(size, i) * alpha**i, min(size, 100))
+
+
+def _single_term(A: Tensor, chosen: on_host.SingleTerm) -> Evaluation:
+    """See SingleTerm; reverse mode through the squarings is left to torch's tape."""
+    with torch.enable_grad():
+        leaf = A.clone().requires_grad_()
+        power, complete = _power(leaf, len(A), GUARD[A.dtype] ** 2)
+        scale = float(power.detach().max()) or 1.0
+        norm = (power / scale).sum() if chosen.p == 1 else torch.linalg.norm(power / scale)
+        (slope,) = torch.autograd.grad(norm, leaf)
+    return Evaluation(scale * norm.item(), scale * slope.T, complete)
+
+
+def _power(A: Tensor, order: int, largest: float) -> tuple[Tensor, bool]:
+    """A^order by squaring, or the last square below the largest power allowed and False."""
+    square, power, top = A, A if order & 1 else None, float(A.detach().max())
+    for digit in range(1, order.bit_length()):
+        # Bounds on the next square and on its product with the partial power, before either is formed.
+        bound = len(A) * top * top
+        if max(bound, len(A) * bound * (0.0 if power is None else float(power.detach().max()))) > largest:
+            return square, False
+        square = square @ square
+        top = float(square.detach().max())
+        if order >> digit & 1:
+            power = square if power is None else power @ square
+    assert power is not None
+    return power, True
+
+
+def _resolvent(A: Tensor, s: float) -> tuple[float, Tensor] | None:
+    """log det(I − A/s) and (sI − A)⁻¹, or None outside ρ(A) < s; see the NumPy form for the second attempt."""
+    found = _factored(A, s)
+    if found is not None and float(found[1].max()) <= 1e6:
+        return found
+    labels = strong_components(np.ascontiguousarray((A.T > 0).cpu().numpy()).view(np.uint8))[2]
+    order = torch.from_numpy(np.argsort(labels, kind="stable")).to(A.device)
+    found = _factored(A[order][:, order], s)
+    if found is None:
+        return None
+    back = torch.argsort(order)
+    return found[0], found[1][back][:, back]
+
+
+def _factored(A: Tensor, s: float) -> tuple[float, Tensor] | None:
+    identity = torch.eye(len(A), dtype=A.dtype, device=A.device)
+    lu, pivots, info = torch.linalg.lu_factor_ex(s * identity - A)
+    if int(info):
+        return None
+    logarithm = float((lu.diagonal().abs() / s).log().sum())
+    inverse = torch.linalg.lu_solve(lu, pivots, identity)
+    lowest, top = torch.stack(torch.aminmax(inverse)).tolist()
+    if not top < inf or not lowest >= -100 * torch.finfo(A.dtype).eps * top:
+        return None
+    return logarithm, inverse.clamp_(min=0)
+
+
+def _log_det(A: Tensor, chosen: on_host.LogDet) -> Evaluation:
+    found = _resolvent(A, chosen.s)
+    if found is None:
+        return _outside(A, lambda i: 1 / (i * chosen.s**i), min(len(A), 64))
+    return Evaluation(max(-found[0], 0.0), found[1])
+
+
+def _inverse_trace(A: Tensor, chosen: on_host.InverseTrace) -> Evaluation:
+    found = _resolvent(A, chosen.s)
+    if found is None:
+        return _outside(A, lambda i: chosen.s**-i, min(len(A), 64))
+    Y = found[1]
+    return Evaluation(float((Y.T * A).sum()), chosen.s * (Y @ Y))
+
+
+FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
+    on_host.Exponential: _exponential,
+    on_host.Binomial: _binomial,
+    on_host.Polynomial: lambda A, chosen: _series(A, chosen._coefficient(len(A)), len(A)),
+    on_host.SingleTerm: _single_term,
+    on_host.Tmpi: lambda A, chosen: _series(A, lambda i: 1.0, len(A), chosen.eps),
+    on_host.Geometric: lambda A, chosen: _series(A, lambda i: 1.0, len(A)),
+    on_host.FastTmpi: _fast_tmpi,
+    on_host.FastGeometric: _fast_geometric,
+    on_host.LogDet: _log_det,
+    on_host.InverseTrace: _inverse_trace,
+}

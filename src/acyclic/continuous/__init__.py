@@ -1,0 +1,1 @@
+"""Weights by continuous optimisation: the problem, its minimisers, and the loops around them."""

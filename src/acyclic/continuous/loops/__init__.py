@@ -1,0 +1,1 @@
+"""Outer loops: which penalty comes next."""

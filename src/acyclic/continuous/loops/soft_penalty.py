@@ -1,0 +1,32 @@
+"""The soft penalty of GOLEM: one minimisation of F + λ‖W‖₁ + αh, by Adam as published or by a faster minimiser."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from acyclic.continuous.problem import Minimiser, Penalty, Problem
+from acyclic.running import Monitor, State
+
+
+@dataclass(frozen=True)
+class SoftPenalty:
+    """Minimise F + λ‖W‖₁ + αh for each problem in turn, from the solution of the one before.
+
+    A minimiser with long steps may leave the valley that small steps follow from zero. With ``detour`` every problem is
+    first solved with a penalty so many times as large, which lets it start close to a DAG.
+    """
+
+    alpha: float = 5.0
+    detour: float | None = None
+
+    def __call__(self, problems: Sequence[Problem], minimise: Minimiser, monitor: Monitor, state: State) -> None:
+        """Run from a state to the last minimum, in place."""
+        penalties = [self.alpha] if self.detour is None else [self.detour * self.alpha, self.alpha]
+        for problem, alpha in list(product(problems, penalties))[state.round :]:
+            state.shortfall = ""
+            point = minimise(problem, Penalty(0.0, alpha), state, monitor, "soft penalty")
+            state.accept(weights=point.weights, h=point.h, round=state.round + 1)
+            monitor.tick(state, "soft penalty", point.objective, point.h, alpha, ended=True)
+        state.finish(not state.shortfall, state.shortfall or "the minimum of the penalised likelihood was reached")

@@ -1,0 +1,1 @@
+"""Searches over orders, parent sets, equivalence classes and DAGs."""

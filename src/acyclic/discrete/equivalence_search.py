@@ -1,0 +1,250 @@
+"""Greedy equivalence search (Chickering 2002; turning after Hauser & Bühlmann 2012) under any local score.
+
+The state is a CPDAG. An operator acts on a pair (x, y) and a clique C of undirected neighbours of y: after it x → y is
+an edge, or no longer one, and of the neighbours of y those in C come before it, the others after. Each operator changes
+the parents of y alone (when turning, those of x too), so its gain is a difference of local scores. All gains of one y
+stay as they are until something around y changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from heapq import heapify, heappop, heapreplace
+
+import numpy as np
+
+from acyclic.data.knowledge import Mask
+from acyclic.errors import InputError
+from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
+from acyclic.running import Monitor, State
+from acyclic.scores.local import LocalScores
+from acyclic.types import Bools
+
+Nodes = frozenset[int]
+
+# Gains below it, in units of log-likelihood, are rounding.
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, order=True)
+class Operator:
+    """Insert, delete or turn the edge x → y with C the neighbours of y that come before it; sorts by falling gain."""
+
+    loss: float
+    x: int
+    y: int
+    C: tuple[int, ...]
+
+
+class EquivalenceClass:
+    """A CPDAG by sets, with one of its members."""
+
+    def __init__(self, dag: Bools) -> None:
+        self.dag = dag
+        self.graph = cpdag(dag)
+        self.joined = self.graph.skeleton
+        self.parents = [frozenset(np.flatnonzero(column).tolist()) for column in self.graph.directed.T]
+        self.children = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.directed]
+        self.neighbours = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.undirected]
+        self.adjacent = [p | c | b for p, c, b in zip(self.parents, self.children, self.neighbours)]
+        self._reached: dict[tuple[int, tuple[int, ...]], set[int]] = {}
+
+    def cliques(self, nodes: Collection[int]) -> Iterator[Nodes]:
+        """Every clique among the nodes, the empty one first."""
+        pending: list[tuple[Nodes, list[int]]] = [(frozenset(), sorted(nodes))]
+        while pending:
+            clique, candidates = pending.pop()
+            yield clique
+            for position, node in enumerate(candidates):
+                later = [other for other in candidates[position + 1 :] if other in self.adjacent[node]]
+                pending.append((clique | {node}, later))
+
+    def reached(self, start: int, avoiding: tuple[int, ...]) -> set[int]:
+        """Nodes at the end of a path from `start` along directed and undirected edges that avoids some nodes."""
+        if (start, avoiding) not in self._reached:
+            found, pending = {start, *avoiding}, [start]
+            while pending:
+                node = pending.pop()
+                following = (self.children[node] | self.neighbours[node]) - found
+                found |= following
+                pending.extend(following)
+            self._reached[start, avoiding] = found.difference(avoiding)
+        return self._reached[start, avoiding]
+
+    def member(self, before: dict[int, Nodes]) -> Bools | None:
+        """A DAG of the class in which, for each node named, exactly these of its neighbours come before it."""
+        directed, undirected = np.array(self.graph.directed), np.array(self.graph.undirected)
+        for node, first in before.items():
+            for other in self.neighbours[node]:
+                directed[(other, node) if other in first else (node, other)] = True
+                undirected[node, other] = undirected[other, node] = False
+        return _extended(directed, undirected)
+
+    def changed(self, other: EquivalenceClass) -> set[int]:
+        """Nodes whose operators may differ from those they had in another class."""
+        arcs = self.graph.arcs != other.graph.arcs
+        nodes = np.flatnonzero(arcs.any(axis=0) | arcs.any(axis=1)).tolist()
+        joined = np.flatnonzero((self.joined != other.joined).any(axis=0)).tolist()
+        return {*nodes, *(near for node in joined for near in self.neighbours[node] | other.neighbours[node])}
+
+
+def _extended(directed: Bools, undirected: Bools) -> Bools | None:
+    try:
+        return consistent_extension(Cpdag(None, directed, undirected))
+    except InputError:
+        return None
+
+
+class GreedyEquivalenceSearch:
+    """Phases of insertions, deletions and turns, each of best moves only, until none of them finds a gain.
+
+    Prior knowledge holds for the edge an operator draws and for those it directs; the rest of the class may still
+    break it. Required edges are there from the start and are not deleted.
+
+    Parameters
+    ----------
+    scores : LocalScores
+    mask : Mask
+    """
+
+    def __init__(self, scores: LocalScores, mask: Mask) -> None:
+        self.scores, self.mask = scores, mask
+        self.current = EquivalenceClass(np.array(mask.required))
+        self.total = scores.total(self.current.dag)
+
+    def __call__(self, monitor: Monitor, state: State) -> None:
+        """Run to the end, the DAG in `state.weights` at every step."""
+        state.accept(weights=self.current.dag.astype(float))
+        phases = {"forward": (self.inserts, self.insert), "backward": (self.deletes, self.delete)}
+        phases["turning"] = self.turns, self.turn
+        steps = -1
+        while steps < state.steps:
+            steps = state.steps
+            for name, (operators, apply) in phases.items():
+                self._phase(name, operators, apply, monitor, state)
+            state.accept(round=state.round + 1)
+        state.finish(True, "no insertion, deletion or turn of an edge improves the score")
+
+    def _phase(
+        self,
+        name: str,
+        operators: Callable[[int], list[Operator]],
+        apply: Callable[[Operator], Bools | None],
+        monitor: Monitor,
+        state: State,
+    ) -> None:
+        """Take the best operators until there is none."""
+        table = {y: operators(y) for y in range(self.scores.n_nodes)}
+        while (dag := self._best(table, apply)) is not None:
+            before, self.current = self.current, EquivalenceClass(dag)
+            self.total = self.scores.total(dag)
+            for y in self.current.changed(before):
+                table[y] = operators(y)
+            state.accept(weights=dag.astype(float), steps=state.steps + 1)
+            monitor.tick(state, name, -self.total, 0.0, self.scores.penalty)
+
+    def _best(self, table: dict[int, list[Operator]], apply: Callable[[Operator], Bools | None]) -> Bools | None:
+        """The DAG after the first operator, by falling gain, that is valid."""
+        heap = [(operators[0], 0) for operators in table.values() if operators]
+        heapify(heap)
+        while heap:
+            operator, position = heap[0]
+            dag = apply(operator)
+            if dag is not None:
+                return dag
+            operators = table[operator.y]
+            if position + 1 < len(operators):
+                heapreplace(heap, (operators[position + 1], position + 1))
+            else:
+                heappop(heap)
+        return None
+
+    def inserts(self, y: int) -> list[Operator]:
+        """Insertions of x → y: C holds the neighbours of y that x is joined to, and others if they form a clique."""
+        now, found = self.current, []
+        apart = ~now.joined[y] & self.mask.allowed[:, y]
+        neighbours = now.neighbours[y]
+        for C in now.cliques(neighbours):
+            # What x is joined to already may lie before y whatever is known; the edge to it is directed later.
+            fits = apart & ~now.joined[sorted(neighbours - C)].any(axis=0)
+            newly = [c for c in C if not self.mask.allowed[c, y]]
+            fits &= now.joined[newly].all(axis=0)
+            gains = self.scores.gains(y, C | now.parents[y])
+            for x in np.flatnonzero(fits & (gains > TOLERANCE)).tolist():
+                found.append(Operator(-float(gains[x]), x, y, tuple(sorted(C))))
+        return sorted(found)
+
+    def insert(self, operator: Operator) -> Bools | None:
+        """Draw x → y and C → y, unless a path leads from y to x around C."""
+        x, y, C, now = operator.x, operator.y, operator.C, self.current
+        if x in now.reached(y, C):
+            return None
+        directed, undirected = np.array(now.graph.directed), np.array(now.graph.undirected)
+        directed[[x, *(c for c in C if c not in now.adjacent[x])], y] = True
+        undirected[directed | directed.T] = False
+        return _extended(directed, undirected)
+
+    def deletes(self, y: int) -> list[Operator]:
+        """Deletions of x → y or x – y: C is a clique of the neighbours of y that x is joined to."""
+        now, found = self.current, []
+        fixed = self.mask.required[:, y] | self.mask.required[y]
+        for x in sorted(now.parents[y] | now.neighbours[y]):
+            if fixed[x]:
+                continue
+            others = now.parents[y] - {x}
+            for C in now.cliques(now.neighbours[y] & now.adjacent[x]):
+                gain = self.scores.score(y, others | C) - self.scores.score(y, others | C | {x})
+                if gain > TOLERANCE:
+                    found.append(Operator(-gain, x, y, tuple(sorted(C))))
+        return sorted(found)
+
+    def delete(self, operator: Operator) -> Bools | None:
+        """Take the edge away; the common neighbours outside of C come after x and y."""
+        x, y, now = operator.x, operator.y, self.current
+        directed, undirected = np.array(now.graph.directed), np.array(now.graph.undirected)
+        directed[x, y] = undirected[x, y] = undirected[y, x] = False
+        for after in (now.neighbours[y] & now.adjacent[x]).difference(operator.C):
+            directed[y, after] = True
+            directed[x, after] |= undirected[x, after]
+        undirected[directed | directed.T] = False
+        return _extended(directed, undirected)
+
+    def turns(self, y: int) -> list[Operator]:
+        """Turns of y → x or y – x into x → y."""
+        now, found = self.current, []
+        s, parents, allowed = self.scores.score, now.parents[y], self.mask.allowed[:, y]
+        for x in sorted(now.children[y] | now.neighbours[y]):
+            if self.mask.required[y, x] or not allowed[x]:
+                continue
+            near, undirected = now.neighbours[y] & now.adjacent[x], x in now.neighbours[y]
+            for C in now.cliques(now.neighbours[y] - {x}):
+                # Without these the turn would close a cycle, or stay in the class.
+                if (C <= near if undirected else not near <= C) or not all(allowed[c] for c in C - near):
+                    continue
+                of_x = now.parents[x] | (C & near) if undirected else now.parents[x] - {y}
+                gain = s(y, parents | C | {x}) - s(y, parents | C) + s(x, of_x) - s(x, of_x | {y})
+                if gain > TOLERANCE:
+                    found.append(Operator(-gain, x, y, tuple(sorted(C))))
+        return sorted(found)
+
+    def turn(self, operator: Operator) -> Bools | None:
+        """Turn y → x in a DAG of the class in which C comes before y, and x before its own neighbours."""
+        x, y, C, now = operator.x, operator.y, frozenset(operator.C), self.current
+        first = {y} | (C & now.neighbours[x]) if x in now.neighbours[y] else frozenset()
+        dag = now.member({y: C, x: frozenset(first)})
+        if dag is None:
+            return None
+        dag[y, x], dag[x, y] = False, True
+        return dag if _is_acyclic_around(dag, y) else None
+
+
+def _is_acyclic_around(dag: Bools, node: int) -> bool:
+    """Whether no path leads from a node back to it."""
+    reached = np.array(dag[node])
+    while not reached[node]:
+        further = reached | dag[reached].any(axis=0)
+        if np.array_equal(further, reached):
+            return True
+        reached = further
+    return False

@@ -1,0 +1,82 @@
+"""Hill climbing over DAGs: the best addition, deletion or reversal of an edge, until none improves the score."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acyclic.data.knowledge import Mask
+from acyclic.running import Monitor, State
+from acyclic.scores.local import LocalScores
+from acyclic.types import Bools
+
+# Gains below it, in units of log-likelihood, are rounding.
+TOLERANCE = 1e-7
+
+
+class HillClimbing:
+    """Greedy search from one DAG, inside the edges that are allowed.
+
+    The score is a sum over nodes, so that the gain of every move follows from two tables: what one more parent, or one
+    parent less, is worth to a node. A move changes two columns of each at most.
+
+    Parameters
+    ----------
+    scores : LocalScores
+    mask : Mask
+        Edges that are not allowed are never drawn, required ones never removed.
+    start : bool array (d, d)
+        An acyclic graph that obeys the mask.
+    """
+
+    def __init__(self, scores: LocalScores, mask: Mask, start: Bools) -> None:
+        self.scores, self.mask, self.dag = scores, mask, np.array(start)
+        self.addition, self.deletion = np.empty(start.shape), np.empty(start.shape)
+        for node in range(scores.n_nodes):
+            self._weigh(node)
+
+    def __call__(self, monitor: Monitor, state: State) -> None:
+        """Climb to the top, the DAG in `state.weights` at every step."""
+        state.accept(weights=self.dag.astype(float))
+        while (move := self._best()) is not None:
+            x, y, reverse = move
+            self.dag[x, y] = not self.dag[x, y]
+            self._weigh(y)
+            if reverse:
+                self.dag[y, x] = True
+                self._weigh(x)
+            state.accept(weights=self.dag.astype(float), steps=state.steps + 1)
+            monitor.tick(state, "hill climbing", -self.scores.total(self.dag), 0.0, self.scores.penalty)
+        state.finish(True, "no addition, deletion or reversal of an edge improves the score")
+
+    def _weigh(self, node: int) -> None:
+        """Fill in what each parent more, or less, is worth to a node."""
+        parents = np.flatnonzero(self.dag[:, node]).tolist()
+        self.addition[:, node] = np.where(self.mask.allowed[:, node], self.scores.gains(node, parents), -np.inf)
+        self.deletion[:, node] = -np.inf
+        for parent in parents:
+            if not self.mask.required[parent, node]:
+                others = [other for other in parents if other != parent]
+                less = self.scores.score(node, others) - self.scores.score(node, parents)
+                self.deletion[parent, node] = less
+
+    def _best(self) -> tuple[int, int, bool] | None:
+        """The pair (x, y) of the best move, and whether it turns x → y; None where no move has a gain."""
+        reach = reachable(self.dag)
+        toggle = np.where(self.dag, self.deletion, np.where(reach.T, -np.inf, self.addition))
+        sources, targets = np.nonzero(self.dag)
+        # x → y can be turned if no child of x leads to y.
+        detour = np.array([reach[self.dag[x], y].any() for x, y in zip(sources, targets)], dtype=bool)
+        turn = np.full(toggle.shape, -np.inf)
+        turned = self.deletion[sources, targets] + self.addition[targets, sources]
+        turn[sources, targets] = np.where(detour, -np.inf, turned)
+        better = np.maximum(toggle, turn)
+        x, y = (int(k) for k in np.unravel_index(better.argmax(), better.shape))
+        return (x, y, bool(turn[x, y] > toggle[x, y])) if better[x, y] > TOLERANCE else None
+
+
+def reachable(edges: Bools) -> Bools:
+    """Pairs (i, j) such that a directed path leads from i to j."""
+    reach = np.array(edges)
+    while (further := reach | (reach.astype(np.float32) @ reach.astype(np.float32) > 0)).sum() > reach.sum():
+        reach = further
+    return reach

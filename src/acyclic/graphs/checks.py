@@ -1,0 +1,74 @@
+"""Checks that every way into a graph shares: a square matrix of finite numbers, names that are all different."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acyclic.errors import InputError
+from acyclic.types import Floats, Integers
+
+
+def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
+    """Give `matrix` as a finite float64 array of shape (d, d), d ≥ 1, without a copy if it is one."""
+    try:
+        given = np.asarray(matrix)
+    except ValueError:
+        raise InputError(f"{what} must be a square matrix, but its rows differ in length") from None
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.size == 0:
+        raise InputError(
+            f"{what} must be a square matrix with one row and one column per node, at least one node; "
+            f"its shape is {given.shape}"
+        )
+    if given.dtype.kind not in "biuf":
+        raise InputError(f"{what} must hold real numbers or booleans, not values of type {given.dtype}")
+    numbers = given.astype(np.float64, copy=False)
+    if not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        raise InputError(
+            f"{what}[{row}, {column}] is {numbers[row, column]}; every entry must be finite, "
+            "and 0 where there is no edge"
+        )
+    return numbers
+
+
+def shown(name: str) -> str:
+    """Give a node name as it appears in messages: bare if that is legible, else quoted and escaped."""
+    return name if name and name.isprintable() and name == name.strip() else repr(name)
+
+
+def check_names(names: Iterable[str] | None, n_nodes: int | None = None) -> tuple[str, ...]:
+    """Give `names` as a tuple of unique strings, `n_nodes` of them; x0, x1, … if `names` is None."""
+    if isinstance(names, str):
+        raise InputError(f"names must be a sequence of strings, one per node, not the single string {names!r}")
+    given = tuple(f"x{node}" for node in range(n_nodes or 0)) if names is None else tuple(names)
+    if not given:
+        raise InputError("no node was named; a graph must have at least one node")
+    for position, name in enumerate(given):
+        if not isinstance(name, str):
+            raise InputError(
+                f"names must be strings, but names[{position}] is {name!r} ({type(name).__name__}); "
+                "convert them first, e.g. with map(str, names)"
+            )
+    if n_nodes is not None and len(given) != n_nodes:
+        raise InputError(f"{len(given)} names were given for {n_nodes} nodes; give one name per node")
+    if len(set(given)) < len(given):
+        twice = next(name for position, name in enumerate(given) if name in given[:position])
+        raise InputError(f"the name {shown(twice)} is given to more than one node; names must be unique")
+    return tuple(str(name) for name in given)
+
+
+def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
+    """Give the positions in `names` of the `wanted` names, which must be the same names in some order."""
+    targets = check_names(wanted)
+    differences = [
+        f"{', '.join(map(shown, sorted(some)))} {fault}"
+        for some, fault in ((set(names) - set(targets), "missing"), (set(targets) - set(names), "unknown"))
+        if some
+    ]
+    if differences:
+        raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}")
+    position = {name: place for place, name in enumerate(names)}
+    return np.array([position[name] for name in targets], dtype=np.intp)

@@ -1,0 +1,1 @@
+"""From weights to a graph and its verdict: facts first, words last."""

@@ -1,0 +1,87 @@
+"""MMHC: hill climbing inside a skeleton of max-min parents and children (Tsamardinos, Brown & Aliferis 2006)."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+
+from acyclic.data.knowledge import Knowledge
+from acyclic.discrete.hill_climbing import HillClimbing
+from acyclic.discrete.skeleton import Mmpc
+from acyclic.learners.base import Table
+from acyclic.learners.greedy import _Greedy
+from acyclic.learners.searching import UNORIENTED
+from acyclic.running import Monitor, Solution, State
+from acyclic.scores.local import LocalScores
+from acyclic.types import Callback
+
+
+class Mmhc(_Greedy):
+    """Learn a DAG by max-min hill climbing (Tsamardinos, Brown & Aliferis 2006) for continuous columns.
+
+    First the skeleton, by `mmpc`; then additions, deletions and reversals of edges inside it, from the empty graph,
+    while the Gaussian BIC improves. Both stages use the correlation matrix only: units of the columns do not matter.
+
+    Parameters
+    ----------
+    alpha : float
+        Level of the tests of partial correlation.
+    max_conditioning : int or None
+        Largest set that a test conditions on; None for all sizes, as first published, which takes time exponential in
+        the number of neighbours of a node.
+    penalty : float, optional
+        For each parameter, in units of log-likelihood; ½ log n (the BIC) if left out.
+    knowledge
+        As for `Notears`. Pairs that may not be joined are left out of the skeleton, required edges are in it and in the
+        graph.
+    time_limit, callback
+        As for `Notears`. A skeleton that was not finished is used as it stands.
+
+    Attributes
+    ----------
+    skeleton_ : bool ndarray (d, d)
+        Symmetric: the pairs that hill climbing was free to join.
+    cpdag_ : Cpdag
+        The equivalence class of ``causal_graph_``.
+
+    Examples
+    --------
+    >>> from acyclic.data.simulate import simulate
+    >>> data = simulate(n_nodes=8, n=500, random_state=1)
+    >>> model = Mmhc().fit(data.X)
+    >>> bool((model.causal_graph_.adjacency <= model.skeleton_).all())
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 0.05,
+        max_conditioning: int | None = 3,
+        penalty: float | None = None,
+        knowledge: Knowledge | str | os.PathLike[str] | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.max_conditioning = max_conditioning
+        self.penalty = penalty
+        self.knowledge = knowledge
+        self.time_limit = time_limit
+        self.callback = callback
+
+    def _search(self, table: Table, monitor: Monitor) -> tuple[Solution, tuple[str, ...]]:
+        scores, mask = LocalScores(table.moments, self.penalty), table.mask
+        choice = Mmpc(table.moments, self.alpha, self.max_conditioning, mask)
+
+        def stages(state: State) -> None:
+            choice(monitor, state)
+            inside = dataclasses.replace(mask, allowed=mask.allowed & choice.skeleton)
+            HillClimbing(scores, inside, mask.required)(monitor, state)
+
+        state = monitor.run(stages, State(mask.required.astype(float)))
+        self.skeleton_ = choice.skeleton
+        return self._finished(table, scores, state), ()
+
+    def _describe(self) -> tuple[str, str]:
+        return f"MMHC (partial correlations at level {self.alpha:g}, penalty {self._rule()} for each edge)", UNORIENTED

@@ -1,0 +1,1 @@
+"""NOTEARS-MLP and NOTEARS-Sobolev."""

@@ -1,0 +1,201 @@
+"""The outer loop and the inner minimisers of NOTEARS with nonlinear mechanisms."""
+
+from __future__ import annotations
+
+from ctypes import c_double, c_int, c_int64
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import Bounds, minimize
+
+from acyclic._native import library, pointer
+from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
+from acyclic.continuous.problem import Penalty
+from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem, Point
+from acyclic.running import Monitor, State
+from acyclic.types import Floats
+
+DAMPING = 1.0
+"""What the first step of a minimisation adds to the curvature, in units of it: less, and units saturate for good."""
+
+
+class NotFiniteError(Exception):
+    """The loss overflows at the start of a minimisation."""
+
+
+@dataclass(frozen=True)
+class OnwardLagrangian(AugmentedLagrangian):
+    """The schedule for nonlinear mechanisms: a larger ρ goes on from where the smaller one ended, as published."""
+
+    def _follow(self, state: State, point: Any) -> None:
+        larger = state.rho * self.growth
+        if point.h > self.ratio * state.h and larger < self.rho_max:
+            state.accept(weights=point.weights, rho=larger)
+        else:
+            super()._follow(state, point)
+
+
+def proximal_newton(
+    problem: NonlinearProblem,
+    penalty: Penalty,
+    state: State,
+    monitor: Monitor,
+    stage: str,
+    *,
+    tolerance: float = 1e-5,
+    far: float = 1e-3,
+    max_steps: int = 200,
+) -> Point:
+    """Minimise by damped Gauss–Newton steps under the L1 term, one elastic net for each node.
+
+    With h linearised in A the objective falls apart into nodes. Each has its own damping, raised where its part of that
+    model did not fall as promised (the node then stays), lowered where it did; a line search on the true objective
+    follows. Ends when a step so damped promises less than ``tolerance`` of the objective; ten times as much will do
+    while the constraint is above ``far``, since such minima are left again by a long way.
+    """
+    tolerance *= 10.0 if state.h > far else 1.0
+    point = _finite_start(problem, penalty, state.reached)
+    damping = state.memory.get("damping", np.full(len(point.terms), DAMPING))
+    while state.inner_steps < max_steps:
+        target, promised = _model_minimisers(problem, point, damping, tolerance)
+        if not promised.sum() > tolerance * point.total:
+            return point
+        trial, damping, promised = _node_by_node(problem, penalty, point, target, promised, damping)
+        following = _line_search(problem, penalty, point, trial, promised.sum())
+        if following is None:
+            damping = 16 * damping
+            if damping.min() > 1e6:
+                return point
+        point = following or point
+        state.step(point.weights, damping=damping)
+        monitor.tick(state, stage, point.objective, point.h, penalty.rho)
+    state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
+    return point
+
+
+def _finite_start(problem: NonlinearProblem, penalty: Penalty, flat: Floats) -> Point:
+    point = problem.at(flat.reshape(problem.shape), penalty)
+    if not np.isfinite(point.objective):
+        raise NotFiniteError
+    return point
+
+
+def _model_minimisers(
+    problem: NonlinearProblem, point: Point, damping: Floats, tolerance: float
+) -> tuple[Floats, Floats]:
+    """Minimiser (d, P) of the convex model around a point, and the decrease (d,) that it promises each node."""
+    tangent, p, ridge = point.prediction.tangent(), point.parameters, point.ridge + 0.5 * problem.mechanisms.ridge
+    slope = tangent.gradient + 2 * ridge * p
+    moving = problem.free & ((p != 0) | (np.abs(slope) > problem.l1))
+    moving[:, problem.first :] = True
+    target, promised = p.copy(), np.zeros(len(p))
+    accuracy = 1e-2 * np.sqrt(tolerance * point.total / len(p))
+    for node, chosen in enumerate(moving):
+        which = np.flatnonzero(chosen)
+        if not len(which):
+            continue
+        Q = tangent.gram(node, which)
+        diagonal = Q.diagonal()
+        # The mean keeps units near saturation, whose curvature is tiny, from running off to where they are dead.
+        Q.flat[:: len(Q) + 1] += damping[node] * (diagonal + diagonal.mean())
+        if not np.isfinite(Q).all():
+            continue
+        here, g, l1, r = p[node, which], tangent.gradient[node, which], problem.l1[node, which], ridge[node, which]
+        there = elastic_net(Q, g - Q @ here, l1, r, here, accuracy)
+        step = there - here
+        change = g @ step + 0.5 * step @ Q @ step + r @ (there**2 - here**2) + l1 @ (np.abs(there) - np.abs(here))
+        if change < 0:
+            target[node, which], promised[node] = there, -change
+    return target, promised
+
+
+def elastic_net(
+    Q: Floats, linear: Floats, l1: Floats, ridge: Floats, start: Floats, tolerance: float, max_rounds: int = 10
+) -> Floats:
+    """argmin_b ½bᵀQb + linearᵀb + Σ l1|b| + Σ ridge b², from a start; see the kernel for the tolerance."""
+    kernel = library().elastic_net
+    kernel.restype = c_int64
+    b, scale, upper = start.copy(), np.ones(1), np.full(len(Q), np.inf)
+    given = (np.ascontiguousarray(Q), scale, linear, l1, ridge, -upper, upper, b)
+    sizes, options = (c_int(len(Q)), c_int(0), c_int(1)), (c_int(max_rounds), c_int(0), c_int(1))
+    if kernel(*sizes, *(pointer(A) for A in given), c_double(tolerance), *options) < 0:
+        raise MemoryError(f"no memory for a ({len(Q)}, {len(Q)}) work array")
+    return b
+
+
+def _node_by_node(
+    problem: NonlinearProblem, penalty: Penalty, point: Point, target: Floats, promised: Floats, damping: Floats
+) -> tuple[Point, Floats, Floats]:
+    """The target less the nodes whose part of the model rises there, the next damping, and what is still promised."""
+    prediction = problem.mechanisms.predict(target)
+    before = problem.model_terms(point, point.parameters, point.prediction.losses)
+    kept = before - problem.model_terms(point, target, prediction.losses)
+    worse = ~(kept >= 1e-4 * promised)
+    ratio = np.divide(kept, promised, out=np.zeros_like(kept), where=(promised > 0) & ~worse)
+    damping = np.clip(damping * np.where(ratio > 0.75, 0.25, np.where(ratio < 0.25, 4.0, 1.0)), 1e-3, 1e8)
+    if worse.any():
+        prediction.take(point.prediction, np.flatnonzero(worse))
+        target = np.where(worse[:, None], point.parameters, target)
+    return problem.at(target, penalty, prediction), damping, np.where(worse, 0.0, promised)
+
+
+def _line_search(
+    problem: NonlinearProblem, penalty: Penalty, point: Point, trial: Point, promised: float
+) -> Point | None:
+    """The first of the points 1, ½, ¼, … of the way to the trial with sufficient decrease (Armijo), or None."""
+    step, length = trial.parameters - point.parameters, 1.0
+    while not trial.total <= point.total - 1e-4 * length * promised:
+        length /= 2
+        if length < 1e-4 or promised == 0:
+            return None
+        trial = problem.at(point.parameters + length * step, penalty)
+    return trial
+
+
+def lbfgs(problem: NonlinearProblem, penalty: Penalty, state: State, monitor: Monitor, stage: str) -> Point:
+    """Minimise by SciPy's L-BFGS-B, the first weights doubled into two non-negative ones (Zheng et al. 2020).
+
+    Its memory of past gradients cannot be saved: it always starts from the last accepted parameters.
+    """
+    d, first = problem.shape[0], problem.first
+    l1, open_ends = problem.l1[:, :first], np.where(problem.free[:, :first], np.inf, 0.0)
+
+    def parameters(w: Floats) -> Floats:
+        doubled = w.reshape(d, -1)
+        return np.concatenate([doubled[:, :first] - doubled[:, -first:], doubled[:, first:-first]], axis=1)
+
+    def function(w: Floats) -> tuple[float, Floats]:
+        point = problem.at(parameters(w), penalty)
+        if not np.isfinite(point.objective + penalty.value(point.h)):
+            return 1e300, np.zeros_like(w)
+        p, doubled = point.parameters, w.reshape(d, -1)
+        gradient = point.prediction.tangent().gradient + (2 * point.ridge + problem.mechanisms.ridge) * p
+        # |Θ⁺ − Θ⁻| in the objective; Θ⁺ + Θ⁻ here.
+        excess = float((l1 * (doubled[:, :first] + doubled[:, -first:] - np.abs(p[:, :first]))).sum())
+        gradient = np.concatenate([gradient, -gradient[:, :first]], axis=1)
+        gradient[:, :first] += l1
+        gradient[:, -first:] += l1
+        return point.objective + excess + penalty.value(point.h), gradient.ravel()
+
+    def after_step(w: Floats) -> None:
+        p = parameters(w)
+        state.step(p.ravel())
+        if monitor.callback is None:
+            monitor.tick(state, stage, np.nan, np.nan, penalty.rho)
+            return
+        point = problem.at(p, penalty)
+        monitor.tick(state, stage, point.objective, point.h, penalty.rho)
+
+    state.steps, state.inner_steps = state.steps - state.inner_steps, 0
+    start = _finite_start(problem, penalty, state.weights).parameters
+    halves = np.maximum(start[:, :first], 0), start[:, first:], np.maximum(-start[:, :first], 0)
+    zero, free = np.zeros((d, first)), np.full((d, problem.shape[1] - first), np.inf)
+    lower, upper, w = (
+        np.concatenate(parts, axis=1).ravel() for parts in ((zero, -free, zero), (open_ends, free, open_ends), halves)
+    )
+    optimise: Any = minimize  # its published type does not know callbacks beside jac=True
+    found = optimise(function, w, method="L-BFGS-B", jac=True, bounds=Bounds(lower, upper), callback=after_step)
+    if found.get("status") == 1:
+        state.shortfall = f"L-BFGS-B made its {found.nit} steps without reaching a minimum"
+    return problem.at(parameters(found.x), penalty)

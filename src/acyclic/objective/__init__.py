@@ -1,1 +1,0 @@
-"""What is minimised: scores and DAG constraints."""

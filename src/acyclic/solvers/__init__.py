@@ -1,1 +1,0 @@
-"""How it is minimised: outer loops, inner minimisers, orders and parent selection."""

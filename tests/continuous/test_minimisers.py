@@ -1,0 +1,210 @@
+"""The inner minimisers: exact elastic nets, and two minimisers that agree wherever the minimum is unique."""
+
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import ElasticNet, Lasso
+
+from acyclic.constraints.base import Constraint, Evaluation
+from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.minimisers import lbfgs, proximal_newton
+from acyclic.continuous.minimisers.proximal_newton import elastic_nets
+from acyclic.continuous.problem import Penalty, Problem
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.moments import Moments
+from acyclic.data.simulate import simulate
+from acyclic.learners.notears import Notears
+from acyclic.running import Monitor, State
+from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares
+
+TIGHT = {"ftol": 1e-16, "gtol": 1e-10, "maxiter": 100_000, "maxfun": 10**6, "maxcor": 50}
+
+
+def covariance(d, condition, rng):
+    basis, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    S = (basis * np.geomspace(1, 1 / condition, d)) @ basis.T
+    return (S + S.T) / 2
+
+
+def nets(d, seed, *, condition=10.0, l1=0.05, ridge=0.0, box="free", constant=0):
+    """The arguments of `elastic_nets` for one random problem; ``constant`` columns have no variance."""
+    rng = np.random.default_rng(seed)
+    Q = covariance(d, condition, rng)
+    linear = -Q @ rng.standard_normal((d, d)) * (rng.random((d, d)) < 0.5)
+    Q[:constant] = Q[:, :constant] = linear[:constant] = 0.0
+    lower, upper = np.full((d, d), -np.inf), np.full((d, d), np.inf)
+    if box != "free":
+        kind = rng.integers(0, 6, (d, d))
+        low = rng.uniform(-1, 1, (d, d))
+        lower = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [0.0, -np.inf, low, 0.0], -np.inf)
+        upper = np.select([kind == 0, kind == 1, kind == 2, kind == 3], [np.inf, 0.0, low + 0.3, 0.0], np.inf)
+    matrices = {"l1": np.full((d, d), l1), "ridge": ridge * rng.random((d, d))}
+    start = np.clip(rng.standard_normal((d, d)), lower, upper)
+    return {
+        "Q": Q,
+        "c": rng.uniform(0.5, 2, d),
+        "linear": linear,
+        **matrices,
+        "lower": lower,
+        "upper": upper,
+        "start": start,
+    }
+
+
+def violation(B, Q, c, linear, l1, ridge, lower, upper, start):
+    """By how much moving one entry, to the right or to the left, still pays: slopes in units of the curvature."""
+    smooth = c * (Q @ B) + linear + 2 * ridge * B
+    right = smooth + np.where(B >= 0, l1, -l1)
+    left = smooth + np.where(B > 0, l1, -l1)
+    scale = np.sqrt(np.maximum(c * Q.diagonal()[:, None] + 2 * ridge, 1e-12))
+    gain = np.maximum(np.where(B < upper, -right, 0), np.where(B > lower, left, 0)) / scale
+    return gain.max()
+
+
+@pytest.mark.parametrize("d", [1, 2, 50])
+@pytest.mark.parametrize("condition", [10.0, 1e4, 1e8])
+@pytest.mark.parametrize("box", ["free", "mixed"])
+@pytest.mark.parametrize(("l1", "ridge", "constant"), [(0.05, 0.0, 0), (0.05, 1.0, 0), (0.0, 0.0, 0), (0.02, 0.1, 1)])
+def test_elastic_nets_meet_the_optimality_conditions(d, condition, box, l1, ridge, constant):
+    problem = nets(d, seed=d, condition=condition, l1=l1, ridge=ridge, box=box, constant=constant)
+    B = elastic_nets(**problem, tolerance=1e-10)
+    assert (problem["lower"] <= B).all() and (problem["upper"] >= B).all()
+    assert violation(B, **problem) < 1e-7
+
+
+@given(
+    seed=st.integers(0, 10**6), d=st.integers(1, 6), l1=st.sampled_from([0.0, 0.01, 0.3]), exponent=st.integers(0, 8)
+)
+@settings(max_examples=100, deadline=None)
+def test_elastic_nets_meet_the_optimality_conditions_on_any_box(seed, d, l1, exponent):
+    problem = nets(d, seed, condition=10.0**exponent, l1=l1, box="mixed", constant=seed % 2)
+    B = elastic_nets(**problem, tolerance=1e-10)
+    assert (problem["lower"] <= B).all() and (problem["upper"] >= B).all()
+    assert violation(B, **problem) < 1e-7
+
+
+def test_without_l1_and_box_an_elastic_net_is_a_linear_system():
+    problem = nets(8, seed=1, condition=1e6, l1=0.0, ridge=0.0)
+    expected = -np.linalg.solve(problem["Q"], problem["linear"]) / problem["c"]
+    np.testing.assert_allclose(elastic_nets(**problem, tolerance=1e-12), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_an_elastic_net_is_that_of_scikit_learn(ridge):
+    rng = np.random.default_rng(3)
+    X, y, l1, d = rng.standard_normal((80, 12)), rng.standard_normal(80), 0.05, 12
+    peer = Lasso(l1, tol=1e-12, fit_intercept=False)
+    if ridge:
+        # alpha·l1_ratio = l1 and alpha·(1 − l1_ratio)/2 = ridge
+        total = l1 + 2 * ridge
+        peer = ElasticNet(total, l1_ratio=l1 / total, tol=1e-12, fit_intercept=False)
+    expected = peer.fit(X, y).coef_
+    full = partial(np.full, (d, d))
+    linear = np.tile((-X.T @ y / 80)[:, None], (1, d))
+    B = elastic_nets(
+        X.T @ X / 80, np.ones(d), linear, full(l1), full(ridge), full(-np.inf), full(np.inf), full(0.0), 1e-12
+    )
+    np.testing.assert_allclose(B, np.tile(expected[:, None], (1, d)), rtol=0, atol=1e-9)
+    assert (expected == 0).any() and ((B == 0) == (expected == 0)[:, None]).all()
+
+
+def test_threads_do_not_change_a_bit():
+    problem = nets(97, seed=5, condition=1e5, box="mixed")
+    single = elastic_nets(**problem, tolerance=1e-8)
+    for threads in (2, 3, 7):
+        assert elastic_nets(**problem, tolerance=1e-8, threads=threads).tobytes() == single.tobytes()
+
+
+def test_elastic_nets_leave_their_arguments_alone():
+    problem = nets(5, seed=0, box="mixed")
+    copies = {name: array.copy() for name, array in problem.items()}
+    for array in problem.values():
+        array.flags.writeable = False
+    elastic_nets(**problem, tolerance=1e-8)
+    for name, array in problem.items():
+        np.testing.assert_array_equal(array, copies[name])
+
+
+@dataclass(frozen=True)
+class Ridge(Constraint):
+    """⟨C, B⟩: a constraint that is linear in B, so that its penalty is a fixed ridge and the minimum unique."""
+
+    name = "ridge"
+    C: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def evaluate_block(self, B, size):
+        return Evaluation(float(np.vdot(self.C, B)), self.C, None)
+
+
+def convex_problem(d, seed, condition, box):
+    rng = np.random.default_rng(seed)
+    knowledge = Knowledge()
+    if box:
+        knowledge = Knowledge(
+            required=[("x0", "x1")],
+            forbidden=[("x2", "x0")],
+            signs={("x1", "x2"): "-"},
+            bounds={("x0", "x1"): (0.2, 0.5), ("x0", "x2"): (-0.1, 0.1)},
+        )
+    moments = Moments(100, np.zeros(d), covariance(d, condition, rng) * d)
+    mask = knowledge.compile(moments.names)
+    return Problem(LeastSquares(moments), Ridge(C=rng.random((d, d))), 0.02, mask)
+
+
+@pytest.mark.parametrize("penalty", [Penalty(), Penalty(alpha=0.05)], ids=["none", "ridge"])
+@pytest.mark.parametrize("box", [False, True])
+@pytest.mark.parametrize(("d", "condition"), [(3, 10.0), (6, 1e3), (10, 1e2), (6, 1e8)])
+def test_the_minimisers_agree_on_convex_problems(d, condition, box, penalty):
+    problem = convex_problem(d, d, condition, box)
+    fast = proximal_newton(problem, penalty, State(problem.start()), Monitor(), "", tolerance=1e-14)
+    slow = lbfgs(problem, penalty, State(problem.start()), Monitor(), "", options=TIGHT)
+    assert fast.total == pytest.approx(slow.total, rel=1e-6)
+    assert fast.total <= slow.total + 1e-12 * abs(slow.total)
+    for point in (fast, slow):
+        assert (problem.least <= point.weights).all() and (point.weights <= problem.most).all()
+    if condition < 1e8:
+        np.testing.assert_allclose(fast.weights, slow.weights, rtol=0, atol=1e-6)
+
+
+def test_a_convex_problem_takes_proximal_newton_one_step():
+    problem = convex_problem(6, 0, 1e3, False)
+    state = State(problem.start())
+    proximal_newton(problem, Penalty(alpha=0.05), state, Monitor(), "")
+    assert state.steps == 1
+
+
+@pytest.mark.parametrize("noise", ["least squares", "likelihood"])
+def test_the_minimisers_end_at_stationary_points(noise):
+    moments = Moments.from_array(simulate(6, 300, random_state=2).X)
+    score = LeastSquares(moments) if noise == "least squares" else GaussianEqualVariance(moments)
+    problem, penalty = Problem(score, constraint("fast-tmpi"), 0.05), Penalty(alpha=5.0)
+    for minimise in (partial(proximal_newton, tolerance=1e-13), partial(lbfgs, options=TIGHT)):
+        point = minimise(problem, penalty, State(problem.start()), Monitor(), "")
+        slope, W = point.smooth_gradient, point.weights
+        inside = ~np.eye(6, dtype=bool)
+        assert np.abs(slope + 0.05 * np.sign(W))[inside & (np.abs(W) > 1e-9)].max() < 1e-4
+        assert (np.abs(slope)[inside & (np.abs(W) <= 1e-9)] < 0.05 + 1e-4).all()
+
+
+def test_steps_that_do_not_suffice_are_told():
+    problem = Problem(LeastSquares(Moments.from_array(simulate(8, 200).X)), constraint("fast-tmpi"), 0.0)
+    for minimise, words in (
+        (partial(proximal_newton, max_steps=1), "its 1 steps"),
+        (partial(lbfgs, options={"maxiter": 2}), "its 2 steps"),
+    ):
+        state = State(problem.start())
+        minimise(problem, Penalty(alpha=5.0), state, Monitor(), "")
+        assert words in state.shortfall
+
+
+def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
+    ends = []
+    for seed in range(20):
+        moments = Moments.from_array(simulate(6, 300, random_state=seed).X)
+        ends.append([Notears(inner=inner).fit(moments).solution_.objective for inner in ("proximal-newton", "lbfgs")])
+    fast, slow = np.mean(ends, axis=0)
+    assert fast <= slow
