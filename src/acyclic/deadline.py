@@ -1,0 +1,87 @@
+"""The one clock: until when a run may go on, and how it is told to end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import inf
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact
+
+
+class Stopped(Exception):  # noqa: N818 - not an error: it carries a wanted end to whoever runs the work
+    """Raised inside a run when its time is up or its callback asks for the end; ``end`` says which."""
+
+    def __init__(self, end: Fact[Ended]) -> None:
+        super().__init__(end)
+        self.end = end
+
+
+class Deadline:
+    """Until when a run may go on, by the monotonic clock of this machine.
+
+    Sent to another process or machine it arrives as the seconds that were left, so that no two clocks are compared.
+
+    Parameters
+    ----------
+    seconds : float, optional
+        From now; None for no limit.
+    limit : float, optional
+        The limit that was asked for, as words mention it, where ``seconds`` are what is left of it.
+
+    Attributes
+    ----------
+    flag : ndarray (1,) of int32
+        Kernels read it while they run, and end soon after it is no longer 0.
+
+    Examples
+    --------
+    >>> Deadline(None).left() is None, Deadline(0).passed()
+    (True, True)
+    """
+
+    def __init__(self, seconds: float | None = None, limit: float | None = None) -> None:
+        check_time_limit(seconds)
+        self.limit = seconds if limit is None else limit
+        self.at = inf if seconds is None else time.monotonic() + seconds
+        self.flag: NDArray[np.int32] = np.zeros(1, dtype=np.int32)
+
+    def left(self) -> float | None:
+        """Seconds that remain, at least 0; None without limit."""
+        return None if self.at == inf else max(self.at - time.monotonic(), 0.0)
+
+    def passed(self) -> bool:
+        """Whether the time is up."""
+        return self.at != inf and time.monotonic() >= self.at
+
+    def check(self) -> None:
+        """Raise Stopped if the time is up."""
+        if self.passed():
+            raise Stopped(self.end())
+
+    def end(self) -> Fact[Ended]:
+        """The fact that the time was up."""
+        return Fact.of(Ended.TIME_LIMIT, seconds=self.limit)
+
+    def sooner(self, seconds: float | None) -> Deadline:
+        """This deadline, or that of so many seconds from now if it comes first."""
+        if seconds is None:
+            return self
+        other = Deadline(seconds)
+        return other if other.at < self.at else self
+
+    def __reduce__(self) -> tuple[Callable[..., Deadline], tuple[Any, ...]]:
+        return Deadline, (self.left(), self.limit)
+
+
+def check_time_limit(seconds: Any) -> None:
+    """Raise an InputError unless it is None or a number of seconds, at least 0."""
+    fits = isinstance(seconds, Real) and not isinstance(seconds, bool) and float(seconds) >= 0
+    if seconds is not None and not fits:
+        raise InputError(f"time_limit has to be a number of seconds, at least 0; got {seconds!r}")

@@ -1,0 +1,226 @@
+"""Facts: what happened, as members of enumerations with the columns and numbers that belong to them.
+
+Whoever finds something out makes a `Fact`; whoever decides something asks for its ``kind``; only
+`acyclic.judging.words` turns it into a sentence. A new fact is a member here and a line there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Generic, Self, TypeVar
+
+Value = float | int | str | None
+
+
+class Ended(StrEnum):
+    """How a run ended."""
+
+    CONSTRAINT_MET = "constraint-met"
+    PATH_FOLLOWED = "path-followed"
+    MINIMUM_REACHED = "minimum-reached"
+    NO_BETTER_MOVE = "no-better-move"
+    COMPLETE = "complete"
+    ROUNDS_SPENT = "rounds-spent"
+    PENALTY_SPENT = "penalty-spent"
+    STEPS_SPENT = "steps-spent"
+    NOT_FINITE = "not-finite"
+    TIME_LIMIT = "time-limit"
+    CALLBACK = "callback"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+    """A result of format 1 said it in words only."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the run came to its own, good end."""
+        return self in _CONVERGED
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody wanted it to end: limit, callback or Ctrl-C."""
+        return self in _STOPPED
+
+
+_CONVERGED = {
+    Ended.CONSTRAINT_MET,
+    Ended.PATH_FOLLOWED,
+    Ended.MINIMUM_REACHED,
+    Ended.NO_BETTER_MOVE,
+    Ended.COMPLETE,
+}
+_STOPPED = {Ended.TIME_LIMIT, Ended.CALLBACK, Ended.INTERRUPTED}
+
+
+class Orientation(StrEnum):
+    """What orients the edges of a graph, or one of them."""
+
+    KNOWLEDGE = "knowledge"
+    INDEPENDENCE = "independence"
+    """Conditional independence: of a graph, only its equivalence class is claimed; of an edge, the class compels it."""
+    EQUAL_VARIANCES = "equal-variances"
+    LOSS = "loss"
+    """The direction of the smallest logistic or Poisson loss."""
+    CURVATURE = "curvature"
+    """Additive noise around mechanisms that are not linear."""
+    MEAN_AND_SCALE = "mean-and-scale"
+    """Gaussian noise whose mean and scale depend on the parents."""
+    GENERATIVE = "generative"
+    """The direction in which a variational autoencoder reconstructs best."""
+    VARIANCE_ORDER = "variance-order"
+    R2_ORDER = "r2-order"
+    UNDETERMINED = "undetermined"
+    """Nothing: an equivalent graph has the edge the other way round."""
+    NO_EDGE = "no-edge"
+
+
+class Empty(StrEnum):
+    """Why a graph has no edge."""
+
+    ONE_COLUMN = "one-column"
+    ALL_FORBIDDEN = "all-forbidden"
+    UNCORRELATED = "uncorrelated"
+    BELOW_THRESHOLD = "below-threshold"
+    OUT_OF_BOUNDS = "out-of-bounds"
+    ENDED_EARLY = "ended-early"
+    L1 = "l1"
+    """The L1 term outweighs what any edge explains."""
+    NO_GAIN = "no-gain"
+    """No edge explains more than it costs."""
+    NO_ORDER = "no-order"
+    """The first stage of NOCURL orders no two nodes."""
+    CLAMPED = "clamped"
+    UNTESTED = "untested"
+    """No parent passed the F-test."""
+    UNKNOWN = "unknown"
+
+
+class Removal(StrEnum):
+    """Why an edge was removed beyond the threshold."""
+
+    WEAKEST = "weakest"
+    WEAKEST_ON_CYCLES = "weakest-on-cycles"
+    OUT_OF_BOUNDS = "out-of-bounds"
+    F_TEST = "f-test"
+    UNKNOWN = "unknown"
+
+
+class Note(StrEnum):
+    """What was noted about a column, or about the table."""
+
+    CONSTANT = "constant"
+    DUPLICATE = "duplicate"
+    COLLINEAR = "collinear"
+    BOOLEAN = "boolean"
+    CODES = "codes"
+    DROPPED = "dropped"
+    LOG = "log"
+    WEIGHTS = "weights"
+    STANDARDIZED = "standardized"
+    MISSING = "missing"
+    ROWS_LEFT_OUT = "rows-left-out"
+    PAIRWISE = "pairwise"
+    REPAIRED = "repaired"
+    EM = "em"
+    UNKNOWN = "unknown"
+
+
+class Caution(StrEnum):
+    """What a reader should know before using a graph."""
+
+    OUT_OF_BOUNDS = "out-of-bounds"
+    REQUIRED_WITHOUT_WEIGHT = "required-without-weight"
+    CLASS_AGAINST_KNOWLEDGE = "class-against-knowledge"
+    BOUNDS_UNUSED = "bounds-unused"
+    CLASS_ONLY = "class-only"
+    STANDARDIZED = "standardized"
+    FEW_ROWS = "few-rows"
+    TABLE_CHANGED = "table-changed"
+    UNKNOWN = "unknown"
+
+
+class Doubt(StrEnum):
+    """What speaks against taking directions as they are."""
+
+    UNEQUAL_VARIANCES = "unequal-variances"
+    STANDARDIZED = "standardized"
+    MISFIT = "misfit"
+    NOT_CONVERGED = "not-converged"
+    UNKNOWN = "unknown"
+
+
+class Remark(StrEnum):
+    """What a reader of repeated fits should know."""
+
+    PARAMETRIC = "parametric"
+    CUT_SHORT = "cut-short"
+    LOST = "lost"
+    NOT_CONVERGED = "not-converged"
+    NO_ROWS = "no-rows"
+    ODD_NOISE = "odd-noise"
+    VARIANCE_SORTED = "variance-sorted"
+    GRAPH_TAKEN_AS_GIVEN = "graph-taken-as-given"
+    NONE_STABLE = "none-stable"
+    AT_THE_END = "at-the-end"
+    UNKNOWN = "unknown"
+
+
+Kind = TypeVar("Kind", bound=StrEnum)
+
+
+@dataclass(frozen=True)
+class Fact(Generic[Kind]):
+    """Something that happened.
+
+    Attributes
+    ----------
+    kind : member of an enumeration
+        What it is; decisions are made by it.
+    about : tuple of str
+        The columns that it is about: one, the two ends of an edge, or a column and those that determine it.
+    values : tuple of (name, value)
+        The numbers and names that its sentence mentions; ``fact["h"]`` is one of them.
+
+    Examples
+    --------
+    >>> end = Fact.of(Ended.TIME_LIMIT, seconds=3.0)
+    >>> end.kind.stopped, end["seconds"]
+    (True, 3.0)
+    >>> Fact.from_dict(Ended, end.to_dict()) == end
+    True
+    """
+
+    kind: Kind
+    about: tuple[str, ...] = ()
+    values: tuple[tuple[str, Value], ...] = ()
+
+    @classmethod
+    def of(cls, kind: Kind, *about: str, **values: Value) -> Self:
+        """A fact of a kind, about columns, with values by name."""
+        return cls(kind, about, tuple(values.items()))
+
+    def __getitem__(self, name: str) -> Any:
+        return dict(self.values)[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A value, or the default where the fact has none of that name."""
+        return dict(self.values).get(name, default)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        plain: dict[str, Any] = {"kind": self.kind.value}
+        if self.about:
+            plain["about"] = list(self.about)
+        return {**plain, **({"values": dict(self.values)} if self.values else {})}
+
+    @classmethod
+    def from_dict(cls, kinds: type[Kind], plain: Mapping[str, Any]) -> Self:
+        """The inverse of `to_dict`, for a member of ``kinds``."""
+        about, values = tuple(map(str, plain.get("about", ()))), dict(plain.get("values", {}))
+        return cls(kinds(plain["kind"]), about, tuple(values.items()))
+
+
+def in_words(kinds: type[Kind], text: str) -> Fact[Kind]:
+    """What a file of format 1 said in words: a fact of the kind UNKNOWN that carries them."""
+    return Fact.of(kinds("unknown"), text=text)
