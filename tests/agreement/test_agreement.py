@@ -1,0 +1,31 @@
+"""Every learner gives the graphs that it gave before, on 210 tables; see `cases` for where they come from."""
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreement.cases import LEARNERS, NEURAL, Case, choose_cases, find_answer, make_cases, unpack_answers
+
+STORED = Path(__file__).with_name("answers.npz")
+
+
+@cache
+def all_cases() -> list[Case]:
+    return list(make_cases())
+
+
+@pytest.mark.parametrize("learner", [*LEARNERS, *NEURAL])
+def test_graphs_agree_with_the_stored_ones(learner):
+    if learner in NEURAL:
+        pytest.importorskip("torch")
+    cases = choose_cases(learner, all_cases())
+    with np.load(STORED) as stored:
+        expected = unpack_answers(stored[learner], cases)
+    found = [find_answer(learner, case) for case in cases]
+    differing = [
+        case.name
+        for case, before, now in zip(cases, expected, found)
+        if (before is None) != (now is None) or (before is not None and not np.array_equal(before, now))
+    ]
+    assert differing == []
