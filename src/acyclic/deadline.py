@@ -69,11 +69,9 @@ class Deadline:
         """The fact that the time was up."""
         return Fact.of(Ended.TIME_LIMIT, seconds=self.limit)
 
-    def sooner(self, seconds: float | None) -> Deadline:
-        """This deadline, or that of so many seconds from now if it comes first."""
-        if seconds is None:
-            return self
-        other = Deadline(seconds)
+    def sooner(self, other: Deadline | float | None) -> Deadline:
+        """This deadline, or the other, which may be given as seconds from now, if that comes first."""
+        other = other if isinstance(other, Deadline) else Deadline(other)
         return other if other.at < self.at else self
 
     def __reduce__(self) -> tuple[Callable[..., Deadline], tuple[Any, ...]]:

@@ -133,6 +133,7 @@ class Caution(StrEnum):
     REQUIRED_WITHOUT_WEIGHT = "required-without-weight"
     CLASS_AGAINST_KNOWLEDGE = "class-against-knowledge"
     BOUNDS_UNUSED = "bounds-unused"
+    UNEQUAL_VARIANCES = "unequal-variances"
     CLASS_ONLY = "class-only"
     STANDARDIZED = "standardized"
     FEW_ROWS = "few-rows"
@@ -145,7 +146,10 @@ class Doubt(StrEnum):
 
     UNEQUAL_VARIANCES = "unequal-variances"
     STANDARDIZED = "standardized"
-    MISFIT = "misfit"
+    BENT = "bent"
+    """What a parent leaves of its child bends with the parent."""
+    SPREADING = "spreading"
+    """What a parent leaves of its child changes its spread with the parent."""
     NOT_CONVERGED = "not-converged"
     UNKNOWN = "unknown"
 

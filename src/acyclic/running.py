@@ -13,7 +13,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact, Value
+from acyclic.files import write_atomically
 from acyclic.types import Callback, Floats, Progress
 
 
@@ -25,28 +28,28 @@ class Solution:
     ----------
     weights : ndarray (d, d)
         Before any threshold; not necessarily acyclic.
-    converged : bool
-    reason : str
-        Why it stopped, in words.
+    end : Fact of Ended
+        How it ended.
     objective, h : float
         Score plus L1 term, and the constraint's value, at the weights.
     steps : int
         Steps of the inner minimiser in all.
     trace : tuple of Progress
         The end of each inner minimisation.
-    stopped : bool
-        Whether time limit, callback or Ctrl-C ended it.
     """
 
     weights: Floats
-    converged: bool
-    reason: str
+    end: Fact[Ended]
     objective: float
     h: float
     steps: int
     seconds: float
     trace: tuple[Progress, ...] = ()
-    stopped: bool = False
+
+    @property
+    def converged(self) -> bool:
+        """Whether it came to its own, good end."""
+        return self.end.kind.converged
 
 
 @dataclass
@@ -54,9 +57,9 @@ class State:
     """Where an outer loop stands: all that a checkpoint has to hold.
 
     ``inner`` is the point that the running inner minimisation has reached after ``inner_steps``, with whatever else it
-    needs to go on in ``memory``; without it the minimisation starts from ``weights``. ``shortfall`` says why the last
-    one ended before a minimum, if it did. Each method changes everything at once, so that Ctrl-C finds the state as it
-    was before or after.
+    needs to go on in ``memory``; without it the minimisation starts from ``weights``. ``shortfall`` says how the last
+    one ended before a minimum, if it did; ``end`` how the loop ended, if it has. Each method changes everything at
+    once, so that Ctrl-C finds the state as it was before or after.
     """
 
     weights: Floats
@@ -69,11 +72,9 @@ class State:
     inner: Floats | None = None
     inner_steps: int = 0
     memory: dict[str, Floats] = field(default_factory=dict)
-    shortfall: str = ""
+    shortfall: Fact[Ended] | None = None
     trace: list[Progress] = field(default_factory=list)
-    done: bool = False
-    converged: bool = False
-    reason: str = ""
+    end: Fact[Ended] | None = None
 
     def step(self, inner: Floats, **memory: Floats) -> None:
         """Count a step of the inner minimisation, which led to ``inner``."""
@@ -83,9 +84,14 @@ class State:
         """Forget the inner minimisation, which has ended, and make the changes that follow from it."""
         vars(self).update(changes, inner=None, inner_steps=0, memory={})
 
-    def finish(self, converged: bool, reason: str) -> None:
+    def finish(self, kind: Ended, **values: Value) -> None:
         """Note that the outer loop has come to its own end."""
-        vars(self).update(done=True, converged=converged, reason=reason)
+        self.end = Fact.of(kind, **values)
+
+    @property
+    def done(self) -> bool:
+        """Whether the outer loop came to its own end, rather than being stopped."""
+        return self.end is not None and not self.end.kind.stopped
 
     @property
     def reached(self) -> Floats:
@@ -94,12 +100,8 @@ class State:
 
     def solution(self, objective: float, h: float) -> Solution:
         """The answer, given the objective and the constraint at the latest weights."""
-        end = self.converged, self.reason, objective, h, self.steps, self.seconds, tuple(self.trace)
-        return Solution(self.reached, *end, stopped=not self.done)
-
-
-class Stopped(Exception):  # noqa: N818 - not an error: it carries the reason of a wanted stop to the outer loop
-    """Raised inside a solver when its time is up or its callback asks for the end."""
+        end = self.end or Fact.of(Ended.UNKNOWN)
+        return Solution(self.reached, end, objective, h, self.steps, self.seconds, tuple(self.trace))
 
 
 class Checkpoint:
@@ -108,7 +110,7 @@ class Checkpoint:
     ``key`` names data and settings: a file with another key is refused rather than continued.
     """
 
-    FORMAT = "acyclic checkpoint 1"
+    FORMAT = "acyclic checkpoint 2"
 
     def __init__(self, path: str | os.PathLike[str], key: str) -> None:
         self.path, self.key = Path(path), key
@@ -116,23 +118,17 @@ class Checkpoint:
             raise InputError(f"there is no folder for the checkpoint {self.path}; make it, or name another")
 
     def save(self, state: State) -> None:
-        """Write the state beside the path, then move it there."""
+        """Write the state, whole or not at all."""
         arrays = {"weights": state.weights, **{f"memory.{name}": value for name, value in state.memory.items()}}
         if state.inner is not None:
             arrays["inner"] = state.inner
         plain = {f.name: getattr(state, f.name) for f in fields(State)}
         for name in ("weights", "inner", "memory", "trace"):
             del plain[name]
+        plain |= {name: fact and fact.to_dict() for name, fact in (("end", state.end), ("shortfall", state.shortfall))}
         header = {"format": self.FORMAT, "key": self.key, **plain, "trace": [asdict(p) for p in state.trace]}
-        scratch = self.path.with_name(f"{self.path.name}.{os.getpid()}.part")
-        try:
-            with scratch.open("wb") as file:
-                np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(scratch, self.path)
-        finally:
-            scratch.unlink(missing_ok=True)
+        with write_atomically(self.path) as file:
+            np.savez(file, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
 
     def load(self) -> State | None:
         """The state on disk, or None where there is none yet."""
@@ -146,6 +142,8 @@ class Checkpoint:
                 raise ValueError("another format")
             key = header.pop("key")
             trace = [Progress(**row) for row in header.pop("trace")]
+            facts = {name: header.pop(name) for name in ("end", "shortfall")}
+            header |= {name: plain and Fact.from_dict(Ended, plain) for name, plain in facts.items()}
             memory = {name.removeprefix("memory."): a for name, a in arrays.items() if name.startswith("memory.")}
             state = State(weights=arrays["weights"], inner=arrays.get("inner"), memory=memory, trace=trace, **header)
         except Exception as error:  # a broken archive can fail in any way
@@ -162,8 +160,8 @@ class Monitor:
 
     Parameters
     ----------
-    time_limit : float, optional
-        Seconds, counted from the creation of the monitor; a resumed run starts a new count.
+    deadline : Deadline or float, optional
+        Until when the run may go on, or for how many seconds; a resumed run starts a new count.
     callback : callable, optional
         Called with a Progress after every step; a true answer ends the run.
     checkpoint : Checkpoint, optional
@@ -180,11 +178,12 @@ class Monitor:
 
     def __init__(
         self,
-        time_limit: float | None = None,
+        deadline: Deadline | float | None = None,
         callback: Callback | None = None,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        self.time_limit, self.callback, self.checkpoint = time_limit, callback, checkpoint
+        self.deadline = deadline if isinstance(deadline, Deadline) else Deadline(deadline)
+        self.callback, self.checkpoint = callback, checkpoint
         self.started = self.saved = time.monotonic()
         self.before = 0.0
         self.edges: Callable[[Floats], int] = np.count_nonzero
@@ -207,24 +206,27 @@ class Monitor:
             if ended:
                 state.trace.append(progress)
             if self.callback and self.callback(progress):
-                raise Stopped("the callback asked for the end")
+                raise Stopped(Fact.of(Ended.CALLBACK))
         if self.checkpoint and now - self.saved >= self.every:
             self.checkpoint.save(state)
             self.saved = time.monotonic()
-        if self.time_limit is not None and now - self.started >= self.time_limit:
-            raise Stopped(f"the time limit of {self.time_limit:g} s was reached")
+        self.deadline.check()
+
+    def tell(self, state: State, stage: str) -> Callable[[float], None]:
+        """What a search calls with its objective after each pass; it raises Stopped when the run has to end."""
+        return lambda objective: self.tick(state, stage, objective, 0.0, 0.0)
 
     def run(self, loop: Callable[[State], None], fresh: State) -> State:
         """Run an outer loop to its end, or to where it is stopped by limit, callback or Ctrl-C."""
         state = self.begin(fresh)
         if not state.done:
-            state.reason = ""
+            state.end = None
             try:
                 loop(state)
             except Stopped as stop:
-                state.reason = str(stop)
+                state.end = stop.end
             except KeyboardInterrupt:
-                state.reason = state.reason if state.done else "it was interrupted"
+                state.end = state.end or Fact.of(Ended.INTERRUPTED)
         state.seconds = self.before + time.monotonic() - self.started
         if self.checkpoint:
             self.checkpoint.save(state)

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from acyclic.facts import Ended, Fact
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.loops.central_path import CentralPath
@@ -55,7 +56,7 @@ def test_the_augmented_lagrangian_follows_the_published_schedule():
         (100.0, 21.0, 4.0),
         (100.0, 25.0, 5.0),
     ]
-    assert state.converged and state.reason == "the constraint fell to 1.0e-09, below 1e-08"
+    assert state.end == Fact.of(Ended.CONSTRAINT_MET, h=1e-9, h_tol=1e-8)
     assert (state.weights[0, 1], state.h, state.round, state.steps) == (6.0, 1e-9, 4, 6)
     assert [p.penalty for p in state.trace] == [1.0, 1.0, 10.0, 100.0, 100.0, 100.0]
     assert [p.h for p in state.trace] == [1.0, 0.9, 0.3, 0.2, 0.04, 1e-9]
@@ -74,23 +75,22 @@ def test_the_augmented_lagrangian_ends_at_the_largest_penalty():
     assert [rho for rho, _, _ in minimise.calls] == [1.0, 1.0, 10.0, 100.0]
     # The last point is accepted although it did not fall enough, with the multiplier of the raised ρ.
     assert (state.weights[0, 1], state.h, state.rho, state.alpha) == (4.0, 0.7, 1000.0, 701.0)
-    assert not state.converged
-    assert state.reason == "penalty 1000 was the last, with the constraint at 7.0e-01, above 1e-08"
+    assert state.end == Fact.of(Ended.PENALTY_SPENT, rho=1000.0, h=0.7, h_tol=1e-8)
 
 
 def test_the_augmented_lagrangian_ends_after_the_last_round():
     minimise = Scripted(1.0, 0.2, 0.04)
     state = run(AugmentedLagrangian(max_rounds=3), minimise)
-    assert not state.converged and state.reason.startswith("round 3 was the last, with the constraint at 4.0e-02")
+    assert state.end == Fact.of(Ended.ROUNDS_SPENT, round=3, h=0.04, h_tol=1e-8)
 
 
 def test_the_quadratic_penalty_has_no_multiplier_and_grows_after_every_solve():
     minimise = Scripted(1.0, 0.9, 0.8, 1e-9)
     state = run(AugmentedLagrangian(multiplier=False), minimise)
     assert minimise.calls == [(1.0, 0.0, 0.0), (10.0, 0.0, 1.0), (100.0, 0.0, 2.0), (1000.0, 0.0, 3.0)]
-    assert state.converged and state.alpha == 0 and {p.stage for p in state.trace} == {"quadratic penalty"}
+    assert state.end.kind.converged and state.alpha == 0 and {p.stage for p in state.trace} == {"quadratic penalty"}
     endless = Scripted(*[1.0] * 20)
-    assert not run(AugmentedLagrangian(multiplier=False), endless).converged
+    assert not run(AugmentedLagrangian(multiplier=False), endless).end.kind.converged
     assert [rho for rho, _, _ in endless.calls] == [10.0**k for k in range(16)]
 
 
@@ -99,7 +99,7 @@ def test_the_central_path_starts_each_problem_from_the_last():
     state = run(CentralPath(), minimise)
     assert [(rho, weight) for rho, _, weight in minimise.calls] == [(0.0, 0.0), (0.0, 1.0), (0.0, 2.0), (0.0, 3.0)]
     assert [alpha for _, alpha, _ in minimise.calls] == pytest.approx([1.0, 10.0, 100.0, 1000.0])
-    assert state.converged and "μ = 0.001" in state.reason
+    assert state.end == Fact.of(Ended.PATH_FOLLOWED, mu=0.001)
 
 
 @pytest.mark.parametrize("end", [2, 3, 4, 5])
@@ -110,12 +110,12 @@ def test_a_loop_that_was_stopped_between_rounds_goes_on_as_if_it_had_not_been(en
     monitor, first = Monitor(callback=lambda p: len(first.calls) == end), Scripted(*values)
     state = State(np.zeros((2, 2)))
     monitor.run(lambda s: AugmentedLagrangian()(None, first, monitor, s), state)
-    assert not state.done and state.reason == "the callback asked for the end"
+    assert not state.done and state.end.kind is Ended.CALLBACK
     second = Scripted(*values[end:])
     second.calls = list(first.calls)
     Monitor().run(lambda s: AugmentedLagrangian()(None, second, Monitor(), s), state)
     assert second.calls == whole.calls
-    assert (state.weights == expected.weights).all() and state.reason == expected.reason and state.converged
+    assert (state.weights == expected.weights).all() and state.end == expected.end and state.end.kind.converged
     assert [p.h for p in state.trace] == list(values)
 
 
@@ -159,18 +159,17 @@ def test_adam_says_when_it_was_still_falling():
     for steps, converged in ((50, False), (6000, True)):
         state = State(task.start())
         SoftPenalty()([task], Adam(steps=steps), Monitor(), state)
-        assert state.converged == converged
-        assert ("still falling" in state.reason) != converged
+        assert state.end.kind is (Ended.MINIMUM_REACHED if converged else Ended.STEPS_SPENT)
 
 
 def test_the_soft_penalty_takes_the_problems_in_turn():
     minimise = Scripted(0.5, 0.4)
     state = run(lambda _, *rest: SoftPenalty(3.0)([None, None], *rest), minimise)
-    assert minimise.calls == [(0.0, 3.0, 0.0), (0.0, 3.0, 1.0)] and state.converged and state.round == 2
+    assert minimise.calls == [(0.0, 3.0, 0.0), (0.0, 3.0, 1.0)] and state.end.kind.converged and state.round == 2
 
 
 def test_a_soft_penalty_without_steps_enough_does_not_converge():
     task = problem(6, seed=2, score=GaussianEqualVariance, l1=0.02)
     state = State(task.start())
     SoftPenalty()([task], partial(proximal_newton, max_steps=2), Monitor(), state)
-    assert not state.converged and "2 steps" in state.reason
+    assert state.end.kind is Ended.STEPS_SPENT and state.end["steps"] == 2

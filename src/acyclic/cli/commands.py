@@ -13,9 +13,10 @@ from cyclopts import App, CycloptsError, Parameter
 
 from acyclic._version import __version__
 from acyclic.cli.reproduction import reproduce
-from acyclic.cli.settings import Run, Settings, Whole, gathered
+from acyclic.cli.settings import Run, Settings, Whole, gather
 from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import AcyclicError
+from acyclic.facts import Ended
 
 if TYPE_CHECKING:
     from acyclic.graphs.dag import Dag
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 Flat = Parameter(name="*")
 Switch = Annotated[bool, Parameter(negative=())]
 DEFAULTS, SHOWN = Settings(), Output()
+INTERRUPTED = 130
 app = App(
     name="acyclic",
     version=__version__,
     help="Learn directed acyclic graphs from tables, and say what the answer rests on.",
-    help_epilogue="Exit codes: 0 fine; 1 the run failed, was interrupted, or the input cannot be used; 2 wrong usage.",
+    help_epilogue="Exit codes: 0 fine; 1 the run failed or the input cannot be used; 2 wrong usage; 130 interrupted.",
     help_format="markdown",
     default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
     suppress_keyboard_interrupt=False,
@@ -54,7 +56,7 @@ def run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         complain("interrupted before there was anything to write")
-        return 1
+        return INTERRUPTED
 
 
 @app.command
@@ -99,14 +101,14 @@ def learn(
     """
     from acyclic.report.folder import check_free, write_folder
 
-    job = gathered(table, settings, config, repeat, bootstrap, audit)
+    job = gather(table, settings, config, repeat, bootstrap, audit)
     folder = check_free(out or Path(f"{job.table.name.split('.')[0]}-acyclic"), force=force)
     with output.progress() as stages:
-        result = _learned(job, stages)
+        result = _learn(job, stages)
     write_folder(result, folder, force=force)
     output.result(result)
     output.say(listed(folder))
-    return _code(result)
+    return _code(result.ended)
 
 
 @app.command
@@ -117,7 +119,7 @@ def audit(
     config: Path | None = None,
     settings: Annotated[Settings, Flat] = DEFAULTS,
     output: Annotated[Output, Flat] = SHOWN,
-) -> None:
+) -> int:
     """Say what a graph learned from a table owes to units, and whether its assumptions hold.
 
     ```
@@ -131,12 +133,13 @@ def audit(
     config
         TOML file with the settings below; flags overrule it.
     """
-    job = gathered(table, settings, config)
+    job = gather(table, settings, config)
     with output.progress() as stages:
         stages.stage("reading")
-        found = job.audited(job.read(), stages.stage("audit"))
+        found = job.audit_edges(job.make_learner(), job.read(), stages.stage("audit"))
     output.data(found.to_dict())
     output.say(str(found))
+    return _code(found.end.kind)
 
 
 @app.command
@@ -148,7 +151,7 @@ def bootstrap(
     config: Path | None = None,
     settings: Annotated[Settings, Flat] = DEFAULTS,
     output: Annotated[Output, Flat] = SHOWN,
-) -> None:
+) -> int:
     """Learn from rows drawn again and again; print how often each edge is found.
 
     ```
@@ -164,12 +167,13 @@ def bootstrap(
     config
         TOML file with the settings below; flags overrule it.
     """
-    job = gathered(table, settings, config)
+    job = gather(table, settings, config)
     with output.progress() as stages:
         stages.stage("reading")
-        found = job.bootstrapped(job.read(), draws, stages.stage("bootstrap", draws=draws))
+        found = job.bootstrap_edges(job.make_learner(), job.read(), draws, stages.stage("bootstrap", steps=draws))
     output.data(found.to_dict())
     output.say(str(found))
+    return _code(found.end.kind)
 
 
 @app.command
@@ -309,30 +313,31 @@ def datasets(
     output.say(listed(folder))
 
 
-def _learned(job: Run, stages: Stages) -> Result:
+def _learn(job: Run, stages: Stages) -> Result:
     """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun."""
     stages.stage("reading")
     table = job.read()
-    result = job.learn(table, stages.stage("learning", seconds=job.settings.time_limit))
-    if job.bootstrap and not _code(result):
-        draws = stages.stage("bootstrap", draws=job.bootstrap)
-        result = result.with_evidence(confidence=job.bootstrapped(table, job.bootstrap, draws))
-    if job.audit and not _code(result):
-        result = result.with_evidence(audit=job.audited(table, stages.stage("audit")))
+    model = job.make_learner(stages.stage("learning", seconds=job.settings.time_limit))
+    result = job.learn(model, table)
+    if job.bootstrap and result.ended is not Ended.INTERRUPTED:
+        callback = stages.stage("bootstrap", steps=job.bootstrap)
+        result = result.with_evidence(confidence=job.bootstrap_edges(model, table, job.bootstrap, callback))
+    if job.audit and result.ended is not Ended.INTERRUPTED:
+        result = result.with_evidence(audit=job.audit_edges(model, table, stages.stage("audit")))
     return result
 
 
-def _code(result: Result) -> int:
-    """1 where Ctrl-C ended the run."""
-    ended = [result.verdict.reason, *(result.confidence or {}).get("notes", ())]
-    return int(any("it was interrupted" in reason for reason in ended))
+def _code(ended: Ended) -> int:
+    """The exit code: 130 where Ctrl-C ended the run, as shells have it."""
+    return INTERRUPTED if ended is Ended.INTERRUPTED else 0
 
 
 def _graph(path: Path) -> Dag:
     from acyclic.graphs.formats import read
-    from acyclic.result import FORMAT, load
+    from acyclic.findings import is_findings
+    from acyclic.result import load
 
-    if path.suffix == ".json" and FORMAT in path.read_text(encoding="utf-8", errors="replace"):
+    if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):
         return load(path).graph
     return read(path)
 

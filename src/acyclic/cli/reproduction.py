@@ -160,7 +160,7 @@ def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) ->
 
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:
 
-    show, started = stages.stage("computing", draws=total), time.monotonic()
+    show, started = stages.stage("computing", steps=total), time.monotonic()
 
     def callback(advance: Advance) -> None:
         seconds = time.monotonic() - started

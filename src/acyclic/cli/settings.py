@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import time
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 
 if TYPE_CHECKING:
-    from acyclic.data.moments import ColumnNote
     from acyclic.data.table import Table
+    from acyclic.learners import DagLearner
     from acyclic.result import Result
     from acyclic.trust.audit import Audit
     from acyclic.trust.bootstrap import Bootstrap
@@ -26,9 +26,6 @@ READING = (
     *("columns", "drop", "log", "standardize", "weights", "missing"),
     *("header", "separator", "decimal", "encoding", "null_values"),
 )
-
-
-CHANGED = "the table is no longer the one of the run that was to be repeated"
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
@@ -120,7 +117,10 @@ class Run:
     bootstrap: int | None = None
     audit: bool | None = None
     expected: str | None = None
-    started: float = field(default_factory=time.monotonic)
+    deadline: Deadline = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "deadline", Deadline(self.settings.time_limit))
 
     def provenance(self) -> dict[str, Any]:
         """Plain values from which `repeated` makes the same run."""
@@ -134,96 +134,55 @@ class Run:
 
     def read(self) -> Table:
         """Read the table."""
-        from acyclic.data.table import read_table
+        from acyclic.data.table import Table
 
         options = {name: value for name, value in self.settings.given().items() if name in READING}
         if options.get("log") == ("all",):
             options["log"] = True
-        return read_table(self.table, **options)
+        return Table.open(self.table, **options)
 
-    def learn(self, table: Table, callback: Callback | None = None) -> Result:
-        """Learn the graph, with what must be known to repeat it."""
-        from acyclic.learning import learn
+    def make_learner(self, callback: Callback | None = None) -> DagLearner:
+        """The learner that the settings describe."""
+        from acyclic.learners import make_learner
 
-        result = learn(
-            table.moments,
-            knowledge=self._knowledge(),
-            time_limit=self._left(),
-            random_state=self.settings.seed or 0,
-            callback=callback,
-            **self._learning(),
-        )
-        seen = {note.message.rstrip(".") for note in table.notes}
-        said = [*condensed(table.notes), *(note for note in result.verdict.notes if note not in seen)]
-        origin = {"table": self.table.name, "run": self.provenance(), "file": table.digest}
-        changed = self.expected not in (None, table.digest)
-        warned = (CHANGED,) if changed else ()
-        return replace(
-            result,
-            verdict=replace(result.verdict, notes=tuple(said), warnings=(*result.verdict.warnings, *warned)),
-            provenance={**result.provenance, **origin},
-        )
+        options = {name: _value(value) for name, value in (self.settings.option or {}).items()}
+        given = {"threshold": self.settings.threshold, "knowledge": self._knowledge(), "callback": callback, **options}
+        given = {name: value for name, value in given.items() if value is not None}
+        seed = {"random_state": self.settings.seed or 0}
+        return make_learner(self.settings.method or "auto", time_limit=self.deadline, **{**seed, **given})
 
-    def bootstrapped(self, table: Table, draws: int, callback: Callback | None = None) -> Bootstrap:
-        """How often each edge comes back when the rows are drawn again."""
+    def learn(self, model: DagLearner, table: Table) -> Result:
+        """Fit a learner, with what must be known to repeat it."""
+        from acyclic.learning import learn_with
+
+        return learn_with(model, table, expected=self.expected, table_name=self.table.name, run=self.provenance())
+
+    def bootstrap_edges(
+        self, model: DagLearner, table: Table, draws: int, callback: Callback | None = None
+    ) -> Bootstrap:
+        """How often each edge comes back when the rows are drawn again; a fitted model is not fitted again."""
         from acyclic.trust.bootstrap import bootstrap
 
         spread: dict[str, Any] = {"n_jobs": self.settings.jobs, "cluster": self.settings.cluster}
-        return bootstrap(self._learner(), table, draws, **self._trusting(), **spread, callback=callback)
+        return bootstrap(model, table, draws, **self._trusting(model), **spread, callback=callback)
 
-    def audited(self, table: Table, callback: Callback | None = None) -> Audit:
-        """What the graph owes to units and assumptions."""
+    def audit_edges(self, model: DagLearner, table: Table, callback: Callback | None = None) -> Audit:
+        """What the graph owes to units and assumptions; a fitted model is not fitted again."""
         from acyclic.trust.audit import audit
 
-        return audit(table, learner=self._learner(), **self._trusting(), callback=callback)
+        return audit(table, learner=model, **self._trusting(model), callback=callback)
 
-    def _learning(self) -> dict[str, Any]:
-        named = {"method": self.settings.method, "threshold": self.settings.threshold}
-        options = {name: _value(value) for name, value in (self.settings.option or {}).items()}
-        return {name: value for name, value in named.items() if value is not None} | options
-
-    def _learner(self) -> Callable[..., Any]:
-        from functools import partial
-
-        from acyclic.learning import learn
-
-        return partial(learn, random_state=self.settings.seed or 0, **self._learning())
-
-    def _trusting(self) -> dict[str, Any]:
-        return {
-            "knowledge": self._knowledge(),
-            "random_state": self.settings.seed or 0,
-            "time_limit": self._left(),
-        }
+    def _trusting(self, model: DagLearner) -> dict[str, Any]:
+        first = model if hasattr(model, "verdict_") else None
+        return {"random_state": self.settings.seed or 0, "time_limit": self.deadline, "first": first}
 
     def _knowledge(self) -> Any:
         from acyclic.data.knowledge import Knowledge
 
         return None if self.statements is None else Knowledge.from_dict(self.statements)
 
-    def _left(self) -> float | None:
-        limit = self.settings.time_limit
-        return None if limit is None else max(limit - (time.monotonic() - self.started), 0.0)
 
-
-def condensed(notes: Sequence[ColumnNote]) -> list[str]:
-    """The remarks on columns, one line for all columns of which the same is said."""
-    together: dict[str, list[str]] = {}
-    for note in notes:
-        name, message = repr(note.column), note.message.rstrip(".")
-        own = message.startswith(f"{name} ")
-        together.setdefault(message.removeprefix(name) if own else message, []).extend([name] if own else [])
-    return [_of_columns(names) + rest for rest, names in together.items()]
-
-
-def _of_columns(names: list[str]) -> str:
-    if len(names) < 2:
-        return "".join(names)
-    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    return f"{shown}: each"
-
-
-def gathered(
+def gather(
     table: Path | None,
     flags: Settings,
     config: Path | None = None,
@@ -262,7 +221,7 @@ def _expected(run: Run, repeat: Path) -> str | None:
 
     before = load(repeat).provenance
     same = json.loads(json.dumps(run.provenance())) == before["run"]
-    return str(before["file"]) if same else None
+    return str(before["data"]) if same else None
 
 
 def _value(given: Any) -> Any:

@@ -18,6 +18,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from acyclic.facts import Orientation
+from acyclic.judging import words
+
 if TYPE_CHECKING:
     from acyclic.result import Result
     from acyclic.types import Callback
@@ -69,24 +72,13 @@ class Output:
         """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
         self.data(result.to_json())
         self.say(f"{result.verdict}\n")
-        edges = sorted(result.graph.edges(), key=lambda edge: -abs(edge[2]))
-        confidence = _confidence(result)
-        rows = [
-            [
-                source,
-                "→",
-                target,
-                f"{weight:+.3g}",
-                *_sure(confidence, source, target),
-                _rests_on(result, source, target),
-            ]
-            for source, target, weight in edges[:MOST_EDGES]
-        ]
-        sure = {"confidence": "right", "this way": "right"} if confidence else {}
-        header = {"from": "left", "": "left", "to": "left", "weight": "right", **sure, "direction rests on": "left"}
-        shown = f", the {MOST_EDGES} strongest" if len(edges) > MOST_EDGES else ""
-        if edges:
-            self.table(f"{len(edges)} edges{shown}", header, rows)
+        rows, sure = result.edges(), result.confidence is not None
+        header = {"from": "left", "": "left", "to": "left", "weight": "right"}
+        header |= {"this way": "right", "either way": "right"} if sure else {}
+        shown = f", the {MOST_EDGES} strongest" if len(rows) > MOST_EDGES else ""
+        if rows:
+            cells = [_cells(row, sure) for row in rows[:MOST_EDGES]]
+            self.table(f"{len(rows)} edges{shown}", {**header, "direction rests on": "left"}, cells)
 
     @contextmanager
     def progress(self) -> Iterator[Stages]:
@@ -106,27 +98,30 @@ class Stages:
     def __init__(self, bars: Progress | None, *, lines: bool = False) -> None:
         self.bars, self.lines = bars, lines
         self.said, self.last = "", 0.0
+        self.seen: set[str] = set()
 
-    def stage(self, name: str, *, draws: int | None = None, seconds: float | None = None) -> Callback:
-        """Begin a stage of so many draws, or of so many seconds at most; the callback to hand to the library."""
-        task = self.bars.add_task(name, total=draws or seconds) if self.bars else None
+    def stage(self, name: str, *, steps: int | None = None, seconds: float | None = None) -> Callback:
+        """Begin a stage of so many steps, or of so many seconds at most; the callback to hand to the library."""
+        task = self.bars.add_task(name, total=steps or seconds) if self.bars else None
         self._line(name)
 
         def callback(moment: Moment) -> None:
             text = f"{name}: {moment.stage}" + (f", {moment.edges} edges" if moment.edges else "")
             if self.bars is not None and task is not None:
-                done = moment.step if draws else moment.seconds if seconds else 0
+                done = moment.step if steps else moment.seconds if seconds else 0
                 self.bars.update(task, description=text, completed=done)
-            elif not draws or moment.step % max(draws // 10, 1) == 0 or moment.step == draws:
-                self._line(f"{name}: {moment.stage}", now=moment.step == draws)
+            elif not steps or moment.step % max(steps // 10, 1) == 0 or moment.step == steps:
+                self._line(f"{name}: {moment.stage}", now=moment.step == steps)
 
         return callback
 
     def _line(self, text: str, *, now: bool = False) -> None:
-        """One line for each stage and for its last draw, and else at most two in a second."""
-        if self.lines and text != self.said and (now or ":" not in text or time.monotonic() - self.last > 0.5):
+        """One line for each new stage and for its last step; stages that come again, at most two in a second."""
+        new = text not in self.seen
+        if self.lines and text != self.said and (now or new or time.monotonic() - self.last > 0.5):
             sys.stderr.write(text + "\n")
             self.said, self.last = text, time.monotonic()
+            self.seen.add(text)
 
 
 def complain(text: str) -> None:
@@ -141,17 +136,7 @@ def listed(folder: Path) -> str:
     return f"Written to {folder}: {', '.join(names)}{page}"
 
 
-def _confidence(result: Result) -> dict[tuple[str, str], tuple[float, float]]:
-    """How often an edge was found in either direction, and in its own."""
-    rows = (result.confidence or {}).get("edges", ())
-    return {(row["source"], row["target"]): (row["adjacency"], row["frequency"]) for row in rows}
-
-
-def _sure(confidence: Mapping[tuple[str, str], tuple[float, float]], source: str, target: str) -> list[str]:
-    return [f"{share:.0%}" for share in confidence.get((source, target), (0.0, 0.0))] if confidence else []
-
-
-def _rests_on(result: Result, source: str, target: str) -> str:
-    support = result.support.get((source, target), "")
-    words = {"independence": "conditional independence", "undetermined": "nothing (reversible)"}
-    return words.get(support, support)
+def _cells(row: Mapping[str, Any], sure: bool) -> list[str]:
+    shares = [f"{row[name]:.0%}" for name in ("this_way", "either_way")] if sure else []
+    rests_on = words.say_support(Orientation(row["support"]))
+    return [row["source"], "→", row["target"], f"{row['weight']:+.3g}", *shares, rests_on]

@@ -175,6 +175,19 @@ class Knowledge:
         return Knowledge.from_dict, (self.to_dict(),)
 
 
+def compile_knowledge(knowledge: Any, names: Sequence[str]) -> Mask:
+    """The mask of prior knowledge, given as such, as the path of a TOML file, or None, over the columns of a table."""
+    if knowledge is None:
+        return Mask.unrestricted(len(names), names)
+    if isinstance(knowledge, str | Path):
+        knowledge = Knowledge.from_toml(knowledge)
+    if not isinstance(knowledge, Knowledge):
+        raise KnowledgeError(
+            f"knowledge has to be a Knowledge or the path of a TOML file; got {type(knowledge).__name__}"
+        )
+    return knowledge.compile(names)
+
+
 def _canonical(key: str, value: Any) -> Any:
     """Check the form of one statement; sorted and without repeats, so that equal knowledge compares equal."""
     if key in ("signs", "bounds"):

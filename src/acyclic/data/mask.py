@@ -81,6 +81,12 @@ class Mask:
         order.flags.writeable = False
         return order
 
+    def fill_required(self, weights: Floats) -> Floats:
+        """Weights with the smallest possible one for each required edge that has none."""
+        smallest = np.finfo(np.float64).eps
+        above, below = np.clip(smallest, self.lower, self.upper), np.clip(-smallest, self.lower, self.upper)
+        return np.where(self.required & (weights == 0), np.where(above == 0, below, above), weights)
+
     def check(self, weights: ArrayLike) -> list[str]:
         """Name every violation by a matrix of weights, or by a boolean adjacency, whose weights are unknown."""
         matrix, d = np.asarray(weights), len(self.names)

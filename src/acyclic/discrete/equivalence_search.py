@@ -16,6 +16,7 @@ import numpy as np
 
 from acyclic.data.knowledge import Mask
 from acyclic.errors import InputError
+from acyclic.facts import Ended
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
 from acyclic.running import Monitor, State
 from acyclic.scores.local import LocalScores
@@ -124,7 +125,7 @@ class GreedyEquivalenceSearch:
             for name, (operators, apply) in phases.items():
                 self._phase(name, operators, apply, monitor, state)
             state.accept(round=state.round + 1)
-        state.finish(True, "no insertion, deletion or turn of an edge improves the score")
+        state.finish(Ended.NO_BETTER_MOVE)
 
     def _phase(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acyclic.data.knowledge import Mask
+from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 from acyclic.scores.local import LocalScores
 from acyclic.types import Bools
@@ -46,7 +47,7 @@ class HillClimbing:
                 self._weigh(x)
             state.accept(weights=self.dag.astype(float), steps=state.steps + 1)
             monitor.tick(state, "hill climbing", -self.scores.total(self.dag), 0.0, self.scores.penalty)
-        state.finish(True, "no addition, deletion or reversal of an edge improves the score")
+        state.finish(Ended.NO_BETTER_MOVE)
 
     def _weigh(self, node: int) -> None:
         """Fill in what each parent more, or less, is worth to a node."""

@@ -74,20 +74,13 @@ def kkt_search(
     search = _Search(moments.covariance, _start(dag, mask), penalty, mask)
     search.run(50 * dag.n_nodes if max_reversals is None else max_reversals, thorough)
     keep = search.edges & ((np.abs(search.weights) >= threshold) | mask.required)
-    return Dag(np.where(keep, search.weights, 0.0) + _unexplained(search.weights, mask), dag.names)
+    return Dag(mask.fill_required(np.where(keep, search.weights, 0.0)), dag.names)
 
 
 def _start(dag: Dag, mask: Mask) -> Bools:
     """The edges that knowledge allows or requires, less the weakest of the former where they close a cycle."""
     weights = np.where(mask.required, np.finfo(float).max, np.where(mask.allowed, dag.weights, 0.0))
     return np.not_equal(threshold_components(weights).weights, 0)
-
-
-def _unexplained(weights: Floats, mask: Mask) -> Floats:
-    """The smallest possible weight where an edge is required but the data give it none."""
-    smallest = np.finfo(float).eps
-    above, below = np.clip(smallest, mask.lower, mask.upper), np.clip(-smallest, mask.lower, mask.upper)
-    return np.where(mask.required & (weights == 0), np.where(above == 0, below, above), 0.0)
 
 
 class _Search:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,30 +13,34 @@ from typing import Any
 
 import numpy as np
 
-import acyclic
+from acyclic.constraints.catalogue import constraint
+from acyclic.data.datasets import load_sachs
+from acyclic.data.simulate import simulate
 from acyclic.discrete.kkt import kkt_search
 from acyclic.errors import InputError
 from acyclic.experiments import counting, series
 from acyclic.experiments.cases import Case
+from acyclic.facts import Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.metrics import compare, r2_sortability, varsortability
 from acyclic.judging.verdict import Verdict
+from acyclic.judging.words import say_method
+from acyclic.learners import LEARNERS, Auto, DagLearner
 from acyclic.types import Floats
 
-LEARNERS = (
-    "Notears", "Golem", "NoCurl", "EqualVariance", "OrderSearch", "SortnRegress", "Ges", "Mmhc", "NotearsMlp",
-    "DagGnn", "GranDag", "learn", "empty",
-)  # fmt: skip
+# Learners by the names of their classes; `learn` is the one behind the call of that name.
+KINDS: Mapping[str, type[DagLearner]] = MappingProxyType(
+    {**{kind.__name__: kind for kind in LEARNERS.values()}, "learn": Auto}
+)
+EMPTY = "empty"
 SEARCHES: Mapping[str, Callable[[Floats, Dag], Dag]] = MappingProxyType(
     {"kkt_search": kkt_search, "kkt_search-published": partial(kkt_search, thorough=False)}
 )
 # The runner gives these, or they are no business of a plan.
 RESERVED = ("table", "time_limit", "random_state", "callback", "checkpoint", "start", "knowledge", "n_jobs", "options")
 LARGEST_LISTED = 30
-EMPTY = Verdict("No method", True, "there is nothing to compute", "there is no edge to orient", 0, 0)
-# What verdicts say where a time limit ended the work.
-ENDED = ("the time limit of", "was cut short")
+NOTHING = Verdict(EMPTY, {}, Fact(Ended.COMPLETE), Orientation.NO_EDGE, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -85,55 +88,50 @@ class Stopwatch:
             self.cpu_seconds += time.thread_time() - cpu
 
 
-def truth(case: Case) -> Truth:
+def draw_truth(case: Case) -> Truth:
     """The data of a case: drawn from its seed, or a bundled table."""
     settings: dict[str, Any] = dict(case.data)
     name = settings.pop("dataset", None)
     if name is None:
-        drawn = acyclic.simulate(**settings, random_state=case.seed)
+        drawn = simulate(**settings, random_state=case.seed)
         return Truth(drawn.X, drawn.graph)
     if name not in ("sachs", "sachs-all"):
         raise InputError(f"dataset is {name!r}; give sachs (853 observational rows) or sachs-all (7466 rows)")
-    table = acyclic.load_sachs("observational" if name == "sachs" else "all")
+    table = load_sachs("observational" if name == "sachs" else "all")
     X = (table.X - table.X.mean(axis=0)) / table.X.std(axis=0) if settings.get("standardize") else table.X
     return Truth(X, table.graphs["17"])
 
 
-def made(settings: Mapping[str, Any], time_limit: float | None = None, seed: int = 0) -> Callable[[Floats], Any] | None:
-    """What learns from rows by the settings of a method: an estimator's `fit`, or `learn`; None for the empty graph."""
+def make_estimator(settings: Mapping[str, Any], time_limit: float | None = None, seed: int = 0) -> DagLearner | None:
+    """The learner that the settings of a method describe; None for the empty graph."""
     given = {key: value for key, value in settings.items() if key not in ("learner", "then")}
     name = str(settings["learner"])
-    if name == "empty":
+    if name == EMPTY:
         return None
-    maker = getattr(acyclic, name)
-    offered = inspect.signature(maker).parameters
-    given |= {key: value for key, value in (("time_limit", time_limit), ("random_state", seed)) if key in offered}
-    fitting: Callable[[Floats], Any] = partial(maker, **given) if name == "learn" else maker(**given).fit
-    return fitting
+    kind = KINDS[name]
+    seeded = {"random_state": seed} if "random_state" in kind._get_param_names() else {}
+    return kind(time_limit=time_limit, **seeded, **given)
 
 
-def learned(case: Case, X: Floats, watch: Stopwatch) -> tuple[Dag | Cpdag, Verdict, Any]:
+def learn_graph(case: Case, X: Floats, watch: Stopwatch) -> tuple[Dag | Cpdag, Verdict, DagLearner | None]:
     """The graph that the method of a case finds, its verdict, and the learner where there is one."""
     settings = dict(case.method)
-    learner = made(settings, case.time_limit, case.run)
-    if learner is None:
-        return Dag(np.zeros((X.shape[1], X.shape[1]))), EMPTY, None
+    model = make_estimator(settings, case.time_limit, case.run)
+    if model is None:
+        return Dag(np.zeros((X.shape[1], X.shape[1]))), NOTHING, None
     with watch.running():
-        answer = learner(X)
-        if settings["learner"] == "learn":
-            graph, verdict = answer.graph, answer.verdict
-        else:
-            graph, verdict = answer.causal_graph_, answer.verdict_
+        model.fit(X)
+        graph = model.causal_graph_
         if "then" in settings:
             graph = SEARCHES[str(settings["then"])](X, graph)
     as_class = settings["learner"] == "Ges" and "then" not in settings
-    return answer.cpdag_ if as_class else graph, verdict, answer
+    return model.cpdag_ if as_class else graph, model.verdict_, model
 
 
 def fit(case: Case) -> Outcome:
     """Learn a graph and compare it with the truth; undirected edges of GES count as both arcs, as in the paper."""
-    data, watch = truth(case), Stopwatch()
-    graph, verdict, learner = learned(case, data.X, watch)
+    data, watch = draw_truth(case), Stopwatch()
+    graph, verdict, learner = learn_graph(case, data.X, watch)
     estimate = _renamed(graph, data.graph.names)
     found, simulated = compare(data.graph, estimate), "dataset" not in dict(case.data)
     arcs = estimate.arcs if isinstance(estimate, Cpdag) else estimate.adjacency
@@ -149,7 +147,7 @@ def fit(case: Case) -> Outcome:
         "n_true": found.n_true,
         "h": _number(verdict.h),
         "converged": verdict.converged,
-        "stopped_early": any(words in verdict.reason for words in ENDED),
+        "stopped_early": verdict.end.kind.stopped,
         "cut_cyclic": bool(verdict.removed) if hasattr(learner, "constraint") else None,
         "varsortability": _number(varsortability(data.graph, covariance)) if simulated else None,
         "r2_sortability": _number(r2_sortability(data.graph, covariance)) if simulated else None,
@@ -164,11 +162,11 @@ def check_learner(settings: Mapping[str, Any]) -> None:
     """Refuse a method that no learner, or no search after it, would take."""
     given = dict(settings)
     name, search = given.pop("learner", None), given.pop("then", None)
-    if name not in LEARNERS:
-        raise InputError(f"has the learner {name!r}; give one of {', '.join(LEARNERS)}")
+    if name not in (*KINDS, EMPTY):
+        raise InputError(f"has the learner {name!r}; give one of {', '.join((*KINDS, EMPTY))}")
     if search is not None and search not in SEARCHES:
         raise InputError(f"is followed by {search!r}; after a learner there can be {', '.join(SEARCHES)}")
-    offered = () if name == "empty" else inspect.signature(getattr(acyclic, name)).parameters
+    offered = () if name == EMPTY else KINDS[str(name)]._get_param_names()
     accepted = [key for key in offered if key not in RESERVED]
     for key, value in given.items():
         if key not in accepted:
@@ -194,7 +192,7 @@ def truncation(case: Case) -> Outcome:
 def products(case: Case) -> Outcome:
     """Matrix products and time of one evaluation of a constraint on a matrix of a given spectral radius."""
     data: dict[str, Any] = dict(case.data)
-    drawn = acyclic.simulate(data["n_nodes"], 1, graph=data["graph"], random_state=case.seed)
+    drawn = simulate(data["n_nodes"], 1, graph=data["graph"], random_state=case.seed)
     B, watch = series.cyclic(drawn.graph.weights**2, data["spectral_radius"]), Stopwatch()
     with watch.running():
         values = counting.cost(dict(case.method), B)
@@ -206,7 +204,7 @@ def check_constraint(settings: Mapping[str, Any]) -> None:
     if "constraint" not in settings:
         raise InputError("has no constraint")
     named = {key: value for key, value in settings.items() if key != "constraint"}
-    acyclic.constraint(settings["constraint"], **named)
+    constraint(settings["constraint"], **named)
 
 
 def check_candidate(settings: Mapping[str, Any]) -> None:
@@ -217,13 +215,13 @@ def check_candidate(settings: Mapping[str, Any]) -> None:
 def _candidate(case: Case) -> tuple[Floats, Verdict, Stopwatch]:
     watch = Stopwatch()
     notears = replace(case, method=(("learner", "Notears"), *case.method))
-    _, verdict, learner = learned(notears, truth(case).X, watch)
+    _, verdict, learner = learn_graph(notears, draw_truth(case).X, watch)
     return learner.solution_.weights**2, verdict, watch
 
 
 def _words(case: Case, verdict: Verdict) -> str:
     rounds = dict(case.method).get("max_rounds")
-    return verdict.method + (f" after {rounds} rounds" if rounds else "")
+    return say_method(verdict.method, verdict.settings) + (f" after {rounds} rounds" if rounds else "")
 
 
 def _renamed(graph: Dag | Cpdag, names: tuple[str, ...]) -> Dag | Cpdag:

@@ -20,11 +20,12 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
+from acyclic.deadline import Deadline
 from acyclic.experiments.cases import Case
 from acyclic.experiments.measures import MEASURES
 from acyclic.experiments.store import Record, Store
-from acyclic.result import versions
-from acyclic.trust.workers import Outcome, Plan, outcomes
+from acyclic.findings import list_versions
+from acyclic.trust.workers import Answer, Resources, compute_answers
 
 # Work that does not listen to its limit is ended by force when so much more has passed.
 HARD_FACTOR, HARD_GRACE = 1.5, 10.0
@@ -95,7 +96,7 @@ def run(
     forecast = _Forecast(waiting, store.seconds())
     failures: list[Record] = []
     computed, interrupted = 0, False
-    stream = outcomes(_job, os.getpid(), waiting, Plan(n_jobs, cluster))
+    stream = compute_answers(_job, os.getpid(), waiting, Resources(n_jobs, cluster))
     try:
         for number, record, failure in stream:
             found = record or _failed(waiting[number], failure, failure)
@@ -131,7 +132,7 @@ def compute(case: Case) -> Record:
             warnings.simplefilter("ignore")
             outcome = MEASURES[case.measure].compute(case)
     except _TimeUp as error:
-        failed = _failed(case, f"time limit: {error}", traceback.format_exc())
+        failed = replace(_failed(case, f"time limit: {error}", traceback.format_exc()), values={"stopped_early": True})
     except Exception as error:  # a failure costs this case, not the others
         failed = _failed(case, f"{type(error).__name__}: {error}", traceback.format_exc())
     else:
@@ -140,7 +141,7 @@ def compute(case: Case) -> Record:
     return replace(failed, seconds=time.perf_counter() - wall, cpu_seconds=time.thread_time() - cpu)
 
 
-def _job(parent: int, number: int, case: Case, deadline: float | None) -> Outcome:
+def _job(parent: int, number: int, case: Case, deadline: Deadline) -> Answer:
     if os.getppid() == parent:
         _follow(parent)
     return number, compute(case), ""
@@ -164,7 +165,7 @@ def _failed(case: Case, verdict: str, trace: str) -> Record:
 
 def _versions() -> dict[str, str]:
     torch = {"torch": str(sys.modules["torch"].__version__)} if "torch" in sys.modules else {}
-    return {**versions(), "scikit-learn": metadata.version("scikit-learn"), **torch}
+    return {**list_versions(), "scikit-learn": metadata.version("scikit-learn"), **torch}
 
 
 def _now() -> str:

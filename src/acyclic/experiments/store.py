@@ -68,7 +68,7 @@ class Record:
     @property
     def ended_by_limit(self) -> bool:
         """Whether the time limit cut it short."""
-        return bool(self.values.get("stopped_early")) or self.verdict.startswith("time limit")
+        return bool(self.values.get("stopped_early"))
 
     def answers(self, case: Case, retry_failed: bool = False) -> bool:
         """Whether there is no need to compute a case of the same key again."""

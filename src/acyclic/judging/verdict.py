@@ -1,14 +1,17 @@
-"""The verdict that comes with every graph: did the fit converge, what was removed, what orients the edges."""
+"""The verdict that comes with every graph: how the fit ended, what was removed, what orients the edges. Facts only."""
 
 from __future__ import annotations
 
-import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
-Edge = tuple[str, str, float]
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, in_words
+from acyclic.judging import words
+
+Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
@@ -18,91 +21,138 @@ class Verdict:
     Attributes
     ----------
     method : str
-        The learner and what it minimised.
-    converged : bool
-    reason : str
-        Why the solver stopped.
-    assumption : str
+        The name of the learner, as `acyclic.learn` takes it.
+    settings : mapping
+        The settings that make the method what it is.
+    end : Fact of Ended
+        How the solver ended; ``verdict.converged`` sums it up.
+    orientation : Orientation
         What orients the edges.
     n_nodes, n_edges : int
-        Of the graph that is returned.
+        Of the graph that is returned, which is acyclic: checked combinatorially, since nothing else is returned.
     h : float
         Exact geometric constraint Σ_{i ≤ d} tr (W∘W)ⁱ of the weights before any cut; nan where there is no such matrix.
     threshold : float
         Absolute cut that was applied to the weights.
     n_cut : int
         Edges below the threshold.
-    removed : tuple of (source, target, weight)
-        Edges removed beyond the threshold because they lay on cycles, or broke prior knowledge.
-    rule : str
-        How those were chosen.
-    empty : str
-        Why the graph has no edge; an empty string where it has one.
-    notes : tuple of str
+    removed : tuple of Fact of Removal
+        Edges removed beyond the threshold, with their weights, because they lay on cycles, broke prior knowledge or
+        failed a test.
+    empty : Fact of Empty or None
+        Why the graph has no edge; None where it has one.
+    notes : tuple of Fact of Note
         What was found in the columns: constant, duplicated, collinear.
-    warnings : tuple of str
+    cautions : tuple of Fact of Caution
         What a reader should know before using the graph.
-    acyclic : bool
-        Checked combinatorially; always True, since nothing else is returned.
+    support : mapping of (source, target) to Orientation
+        What orients each edge: prior knowledge that fixes it, independence where the class compels it, else what the
+        method rests on, or nothing.
+    details : mapping
+        Numbers behind the verdict.
     """
 
     method: str
-    converged: bool
-    reason: str
-    assumption: str
+    settings: Mapping[str, Any]
+    end: Fact[Ended]
+    orientation: Orientation
     n_nodes: int
     n_edges: int
-    h: float = float("nan")
+    h: float = math.nan
     threshold: float = 0.0
     n_cut: int = 0
-    removed: tuple[Edge, ...] = ()
-    rule: str = ""
-    empty: str = ""
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    removed: tuple[Fact[Removal], ...] = ()
+    empty: Fact[Empty] | None = None
+    notes: tuple[Fact[Note], ...] = ()
+    cautions: tuple[Fact[Caution], ...] = ()
+    support: Mapping[Pair, Orientation] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
-    acyclic: bool = True
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver came to its own, good end."""
+        return self.end.kind.converged
 
     def __str__(self) -> str:
-        end = "It converged" if self.converged else "It did NOT converge"
-        lines = [
-            f"{self.method} found {_count(self.n_edges, 'edge')} between {_count(self.n_nodes, 'variable')}; "
-            "the graph is acyclic (checked edge by edge).",
-            f"{end}: {self.reason}.",
-        ]
-        if self.empty:
-            lines.append(f"The graph is empty because {self.empty}.")
-        if self.threshold > 0:
-            lines.append(
-                f"{_count(self.n_cut, 'weight')} below {self.threshold:g} in absolute value {_were(self.n_cut)} cut."
-            )
-        if self.removed:
-            shown = ", ".join(f"{source} → {target} ({weight:.3g})" for source, target, weight in self.removed[:5])
-            more = f" and {len(self.removed) - 5} more" if len(self.removed) > 5 else ""
-            lines.append(f"Beyond that {_count(len(self.removed), 'edge')} had to go ({self.rule}): {shown}{more}.")
-        lines.append(f"Directions: {self.assumption}.")
-        lines += [f"Note: {note}." for note in self.notes]
-        lines += [f"Warning: {warning}." for warning in self.warnings]
-        return "\n".join(lines)
+        return "\n".join(line.text for line in words.say_verdict(self))
 
     def _repr_html_(self) -> str:
         return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as a result file holds them."""
-        return {**dataclasses.asdict(self), "removed": [list(edge) for edge in self.removed]}
+        """Plain values, as a result file holds them; ``support`` is kept with the edges there."""
+        return {
+            "method": self.method,
+            "settings": dict(self.settings),
+            "end": self.end.to_dict(),
+            "orientation": self.orientation.value,
+            "n_nodes": self.n_nodes,
+            "n_edges": self.n_edges,
+            "h": self.h,
+            "threshold": self.threshold,
+            "n_cut": self.n_cut,
+            "removed": [fact.to_dict() for fact in self.removed],
+            "empty": self.empty and self.empty.to_dict(),
+            "notes": [fact.to_dict() for fact in self.notes],
+            "cautions": [fact.to_dict() for fact in self.cautions],
+            "details": dict(self.details),
+        }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any]) -> Verdict:
+    def from_dict(cls, plain: Mapping[str, Any], support: Mapping[Pair, Orientation] | None = None) -> Verdict:
         """The inverse of `to_dict`."""
-        listed = {name: tuple(plain[name]) for name in ("notes", "warnings")}
-        removed = tuple((source, target, float(weight)) for source, target, weight in plain["removed"])
-        return cls(**{**plain, **listed, "removed": removed})
+        return cls(
+            method=str(plain["method"]),
+            settings=dict(plain["settings"]),
+            end=Fact.from_dict(Ended, plain["end"]),
+            orientation=Orientation(plain["orientation"]),
+            n_nodes=int(plain["n_nodes"]),
+            n_edges=int(plain["n_edges"]),
+            h=_float(plain["h"]),
+            threshold=float(plain["threshold"]),
+            n_cut=int(plain["n_cut"]),
+            removed=tuple(Fact.from_dict(Removal, fact) for fact in plain["removed"]),
+            empty=None if plain["empty"] is None else Fact.from_dict(Empty, plain["empty"]),
+            notes=tuple(Fact.from_dict(Note, fact) for fact in plain["notes"]),
+            cautions=tuple(Fact.from_dict(Caution, fact) for fact in plain["cautions"]),
+            support=dict(support or {}),
+            details=dict(plain["details"]),
+        )
+
+    @classmethod
+    def from_format_1(cls, plain: Mapping[str, Any], support: Mapping[Pair, Orientation]) -> Verdict:
+        """The verdict of a file of format 1, whose sentences become facts of the kind UNKNOWN that carry them."""
+        end = in_words(Ended, str(plain["reason"]))
+        removed = (
+            Fact.of(Removal.UNKNOWN, str(source), str(target), weight=float(weight), rule=str(plain["rule"]))
+            for source, target, weight in plain["removed"]
+        )
+        return cls(
+            method=str(plain["method"]),
+            settings={},
+            end=Fact.of(Ended.COMPLETE, text=end["text"]) if plain["converged"] else end,
+            orientation=_orientation_of_format_1(support),
+            n_nodes=int(plain["n_nodes"]),
+            n_edges=int(plain["n_edges"]),
+            h=_float(plain["h"]),
+            threshold=float(plain["threshold"]),
+            n_cut=int(plain["n_cut"]),
+            removed=tuple(removed),
+            empty=in_words(Empty, str(plain["empty"])) if plain["empty"] else None,
+            notes=tuple(in_words(Note, str(text)) for text in plain["notes"]),
+            cautions=tuple(in_words(Caution, str(text)) for text in plain["warnings"]),
+            support=dict(support),
+            details=dict(plain["details"]),
+        )
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+def _orientation_of_format_1(support: Mapping[Pair, Orientation]) -> Orientation:
+    """Format 1 held what orients each edge as a word, and what orients all of them as a sentence."""
+    for orientation in (Orientation.EQUAL_VARIANCES, Orientation.UNDETERMINED):
+        if orientation in support.values():
+            return orientation
+    return Orientation.INDEPENDENCE if support else Orientation.NO_EDGE
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
+def _float(value: float | None) -> float:
+    return math.nan if value is None else float(value)

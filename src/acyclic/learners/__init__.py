@@ -1,1 +1,50 @@
-"""The methods by name: thin scikit-learn shells over scores, constraints and solvers."""
+"""The methods by name. A new learner is a class with a ``method`` name, and one line here."""
+
+from typing import Any
+
+from acyclic.errors import InputError
+from acyclic.learners.auto import Auto as Auto
+from acyclic.learners.base import ContinuousLearner as ContinuousLearner
+from acyclic.learners.base import DagLearner as DagLearner
+from acyclic.learners.equal_variance import EqualVariance as EqualVariance
+from acyclic.learners.ges import Ges as Ges
+from acyclic.learners.golem import Golem as Golem
+from acyclic.learners.mmhc import Mmhc as Mmhc
+from acyclic.learners.neural.dag_gnn.learner import DagGnn as DagGnn
+from acyclic.learners.neural.gran_dag.learner import GranDag as GranDag
+from acyclic.learners.neural.notears_mlp.learner import NotearsMlp as NotearsMlp
+from acyclic.learners.nocurl import NoCurl as NoCurl
+from acyclic.learners.notears import Notears as Notears
+from acyclic.learners.order_search import OrderSearch as OrderSearch
+from acyclic.learners.sortnregress import SortnRegress as SortnRegress
+
+LEARNERS: dict[str, type[DagLearner]] = {
+    kind.method: kind
+    for kind in list(globals().values())
+    if isinstance(kind, type) and issubclass(kind, DagLearner) and hasattr(kind, "method")
+}
+
+
+def make_learner(method: str = "auto", **settings: Any) -> DagLearner:
+    """A learner by name, with settings; one that it does not have is refused.
+
+    ``random_state`` is taken by every method: one without random numbers obeys any seed.
+
+    Examples
+    --------
+    >>> make_learner("golem", l1=0.05)
+    Golem(l1=0.05)
+    >>> make_learner("ges", l1=0.05)
+    Traceback (most recent call last):
+    acyclic.errors.InputError: ges has no setting 'l1'; it takes callback, knowledge, penalty, time_limit
+    """
+    if method not in LEARNERS:
+        raise InputError(f"there is no method {method!r}; choose one of {', '.join(LEARNERS)}")
+    kind = LEARNERS[method]
+    accepted = kind._get_param_names()
+    if "random_state" not in accepted:
+        settings.pop("random_state", None)
+    for name in settings:
+        if name not in accepted:
+            raise InputError(f"{method} has no setting {name!r}; it takes {', '.join(accepted)}")
+    return kind(**settings)

@@ -6,21 +6,23 @@ import os
 
 import numpy as np
 
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.discrete.equivalence_search import GreedyEquivalenceSearch
 from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.errors import InputError
+from acyclic.facts import Caution
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag, meek_closure
 from acyclic.graphs.pruning import threshold_components
-from acyclic.learners.base import Table
-from acyclic.learners.greedy import _Greedy
-from acyclic.learners.searching import UNORIENTED
-from acyclic.running import Monitor, Solution, State
-from acyclic.scores.local import LocalScores
+from acyclic.judging.judge import Found
+from acyclic.learners.greedy import GreedyLearner
+from acyclic.running import Monitor, State
+from acyclic.scores.local import GaussianScore, PriceRule
 from acyclic.types import Bools, Callback
 
 
-class Ges(_Greedy):
+class Ges(GreedyLearner):
     """Learn an equivalence class by greedy search under the Gaussian BIC (Chickering 2002), with a turning phase.
 
     The score of a DAG is Σ_j −(n/2)(1 + log σ̂²(j | parents)) − penalty·(|parents| + 1). Phases of best insertions, best
@@ -51,10 +53,12 @@ class Ges(_Greedy):
     [('a', 'c'), ('b', 'c')]
     """
 
+    method = "ges"
+
     def __init__(
         self,
         *,
-        penalty: float | None = None,
+        penalty: PriceRule = "bic",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -64,26 +68,23 @@ class Ges(_Greedy):
         self.time_limit = time_limit
         self.callback = callback
 
-    def _search(self, table: Table, monitor: Monitor) -> tuple[Solution, tuple[str, ...]]:
-        scores, mask = LocalScores(table.moments, self.penalty), table.mask
-        search = GreedyEquivalenceSearch(scores, mask)
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        score = GaussianScore(table.moments, self.penalty)
+        search = GreedyEquivalenceSearch(score, mask)
         state = monitor.run(lambda s: search(monitor, s), State(np.zeros(mask.allowed.shape)))
-        obedient = _obedient(state.weights != 0, mask)
+        obedient = _find_obedient(state.weights != 0, mask)
+        settings = {"penalty": self.penalty}
         if obedient is not None:
             state.accept(weights=obedient.astype(float))
-            return self._finished(table, scores, state), ()
-        climb, first = HillClimbing(scores, mask, _repaired(state.weights != 0, mask)), state
+            return self._finish(table, mask, score, state, settings)
+        climb, first = HillClimbing(score, mask, _repair(state.weights != 0, mask)), state
         state = monitor.run(lambda s: climb(monitor, s), State(first.weights, steps=first.steps))
         if not first.done:
-            state.accept(done=False, converged=False, reason=first.reason)
-        said = "the best equivalence class contradicts prior knowledge; its nearest obedient graph was improved instead"
-        return self._finished(table, scores, state), (said,)
-
-    def _describe(self) -> tuple[str, str]:
-        return f"GES (Gaussian likelihood, penalty {self._rule()} for each edge)", UNORIENTED
+            state.end = first.end
+        return self._finish(table, mask, score, state, settings, Caution.CLASS_AGAINST_KNOWLEDGE)
 
 
-def _obedient(dag: Bools, mask: Mask) -> Bools | None:
+def _find_obedient(dag: Bools, mask: Mask) -> Bools | None:
     """A DAG of the same class that obeys prior knowledge, or None where there is none."""
     graph = cpdag(dag)
     one_way = graph.undirected & mask.allowed & (mask.required | ~mask.allowed.T)
@@ -98,7 +99,7 @@ def _obedient(dag: Bools, mask: Mask) -> Bools | None:
     return extension if kept else None
 
 
-def _repaired(dag: Bools, mask: Mask) -> Bools:
+def _repair(dag: Bools, mask: Mask) -> Bools:
     """The edges that are allowed, and those required, less some of the former where they close a cycle."""
     strength = np.where(mask.required, 2.0, np.where(mask.allowed, dag, 0.0))
     return np.not_equal(threshold_components(strength).weights, 0)

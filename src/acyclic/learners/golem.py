@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from joblib import effective_n_jobs
 
@@ -13,8 +14,11 @@ from acyclic.continuous.loops.soft_penalty import SoftPenalty
 from acyclic.continuous.minimisers import Adam, lbfgs, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
-from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
+from acyclic.facts import Orientation
+from acyclic.learners.base import ContinuousLearner
+from acyclic.ranges import NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVariance
 from acyclic.types import Callback, Floats
@@ -23,7 +27,7 @@ PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
 
 
 class Golem(ContinuousLearner):
-    """Learn a DAG by min L(W) + l1·‖W‖₁ + penalty·h(W∘W), L the Gaussian negative log-likelihood.
+    """Learn a DAG by min L(W) + l1·‖W‖₁ + h_weight·h(W∘W), L the Gaussian negative log-likelihood.
 
     Parameters
     ----------
@@ -34,7 +38,7 @@ class Golem(ContinuousLearner):
         The DAG constraint h: any name that `acyclic.constraint` takes, or an object that it returned.
     l1 : float, optional
         Weight of the L1 term; the published 0.02 for equal and 0.002 for unequal noise if left out.
-    penalty : float
+    h_weight : float
         Weight of the constraint.
     threshold : float
         Weights below it, in absolute value, are cut.
@@ -54,13 +58,23 @@ class Golem(ContinuousLearner):
     True
     """
 
+    method = "golem"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "noise": one_of(*PUBLISHED_L1),
+        "l1": number(least=0) | NONE,
+        "h_weight": number(above=0),
+        "inner": one_of("proximal-newton", "adam", "lbfgs"),
+        "steps": whole(least=1),
+        "rate": number(above=0),
+    }
+
     def __init__(
         self,
         *,
         noise: str = "equal",
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
-        penalty: float = 5.0,
+        h_weight: float = 5.0,
         threshold: float = 0.3,
         inner: str = "proximal-newton",
         steps: int = 100_000,
@@ -76,7 +90,7 @@ class Golem(ContinuousLearner):
         self.noise = noise
         self.constraint = constraint
         self.l1 = l1
-        self.penalty = penalty
+        self.h_weight = h_weight
         self.threshold = threshold
         self.inner = inner
         self.steps = steps
@@ -89,17 +103,6 @@ class Golem(ContinuousLearner):
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.noise not in PUBLISHED_L1:
-            raise InputError(f"noise has to be equal or unequal; got {self.noise!r}")
-        if self.inner not in ("proximal-newton", "adam", "lbfgs"):
-            raise InputError(f"inner has to be proximal-newton, adam or lbfgs; got {self.inner!r}")
-        if not self.penalty > 0 or not self.steps >= 1 or not self.rate > 0:
-            raise InputError(
-                f"penalty, steps and rate have to be positive; got {self.penalty}, {self.steps} and {self.rate}"
-            )
-
     def _minimiser(self) -> Minimiser:
         if self.inner == "adam":
             return Adam(steps=self.steps, rate=self.rate)
@@ -110,27 +113,20 @@ class Golem(ContinuousLearner):
     def _l1(self, noise: str) -> float:
         return PUBLISHED_L1[noise] if self.l1 is None else self.l1
 
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
-        h, moments, mask = constraint(self.constraint), table.moments, table.mask
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
+        h, moments = constraint(self.constraint), table.moments
         problems = [Problem(GaussianEqualVariance(moments), h, self._l1("equal"), mask)]
         if self.noise == "unequal":
             problems.append(Problem(GaussianUnequalVariance(moments), h, self._l1("unequal"), mask))
         if self.start is not None:
             problems = problems[-1:]
         detour = 10.0 if self.inner == "proximal-newton" else None
-        loop, minimise = SoftPenalty(self.penalty, detour), self._minimiser()
+        loop, minimise = SoftPenalty(self.h_weight, detour), self._minimiser()
         state = monitor.run(lambda s: loop(problems, minimise, monitor, s), State(problems[0].start(self.start)))
-        point = problems[-1].at(state.reached, Penalty(alpha=self.penalty))
+        point = problems[-1].at(state.reached, Penalty(alpha=self.h_weight))
         return state.solution(point.objective, point.h)
 
-    def _describe(self) -> tuple[str, str]:
-        name = constraint(self.constraint).name
-        method = f"GOLEM ({self.noise} noise variances, {name} penalty {self.penalty:g}, l1 = {self._l1(self.noise):g})"
-        if self.noise == "equal":
-            return method, (
-                "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
-            )
-        return method, (
-            "under Gaussian noise of unequal variances only the equivalence class is identified; "
-            "edges that are reversible in it are oriented by the search alone"
-        )
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
+        # Gaussian noise of unequal variances identifies the equivalence class and no more.
+        orientation = Orientation.EQUAL_VARIANCES if self.noise == "equal" else Orientation.INDEPENDENCE
+        return orientation, {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise)}

@@ -1,38 +1,35 @@
-"""Greedy searches under the Gaussian BIC: GES over equivalence classes, MMHC over DAGs inside a skeleton."""
+"""What greedy searches under a local score share: weights by regression on the parents found, and the class."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from acyclic.errors import InputError
-from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import Cpdag
-from acyclic.judging.verdict import Verdict
-from acyclic.learners.base import Table
-from acyclic.learners.searching import SearchLearner
-from acyclic.running import Solution, State
-from acyclic.scores.local import LocalScores
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
+from acyclic.facts import Caution, Fact, Orientation
+from acyclic.judging.judge import Found
+from acyclic.learners.base import DagLearner
+from acyclic.ranges import Range
+from acyclic.running import State
+from acyclic.scores.local import PRICES, LocalScore
 from acyclic.scores.regression import least_squares
 
 
-class _Greedy(SearchLearner):
-    penalty: float | None
-    cpdag_: Cpdag
+class GreedyLearner(DagLearner):
+    """A learner whose search ends at a DAG of the best equivalence class that it found."""
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.penalty is not None and not 0 <= self.penalty < np.inf:
-            raise InputError(f"penalty has to be at least 0 and finite, or None for the BIC; got {self.penalty}")
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PRICES}
 
-    def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
-        graph, solution, verdict = super()._learn(table)
-        self.cpdag_ = graph.cpdag()
-        return graph, solution, verdict
-
-    def _finished(self, table: Table, scores: LocalScores, state: State) -> Solution:
+    def _finish(
+        self, table: Table, mask: Mask, score: LocalScore, state: State, settings: dict[str, Any], *said: Caution
+    ) -> Found:
         adjacency = state.weights != 0
-        state.accept(weights=least_squares(table.moments.covariance, adjacency, table.mask))
-        return state.solution(-scores.total(adjacency), 0.0)
-
-    def _rule(self) -> str:
-        return "½ log n" if self.penalty is None else f"{self.penalty:g}"
+        state.accept(weights=least_squares(table.moments.covariance, adjacency, mask))
+        return Found(
+            solution=state.solution(score.total(adjacency), 0.0),
+            method=self.method,
+            orientation=Orientation.INDEPENDENCE,
+            settings=settings,
+            cautions=tuple(map(Fact.of, said)),
+        )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
+from typing import ClassVar
 
 from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.discrete.skeleton import Mmpc
-from acyclic.learners.base import Table
-from acyclic.learners.greedy import _Greedy
-from acyclic.learners.searching import UNORIENTED
-from acyclic.running import Monitor, Solution, State
-from acyclic.scores.local import LocalScores
+from acyclic.judging.judge import Found
+from acyclic.learners.greedy import GreedyLearner
+from acyclic.ranges import NONE, Range, number, whole
+from acyclic.running import Monitor, State
+from acyclic.scores.local import GaussianScore, PriceRule
 from acyclic.types import Callback
 
 
-class Mmhc(_Greedy):
+class Mmhc(GreedyLearner):
     """Learn a DAG by max-min hill climbing (Tsamardinos, Brown & Aliferis 2006) for continuous columns.
 
     First the skeleton, by `mmpc`; then additions, deletions and reversals of edges inside it, from the empty graph,
@@ -53,12 +57,19 @@ class Mmhc(_Greedy):
     True
     """
 
+    method = "mmhc"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        **GreedyLearner.RANGES,
+        "alpha": number(above=0, below=1),
+        "max_conditioning": whole(least=0) | NONE,
+    }
+
     def __init__(
         self,
         *,
         alpha: float = 0.05,
         max_conditioning: int | None = 3,
-        penalty: float | None = None,
+        penalty: PriceRule = "bic",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -70,18 +81,15 @@ class Mmhc(_Greedy):
         self.time_limit = time_limit
         self.callback = callback
 
-    def _search(self, table: Table, monitor: Monitor) -> tuple[Solution, tuple[str, ...]]:
-        scores, mask = LocalScores(table.moments, self.penalty), table.mask
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        score = GaussianScore(table.moments, self.penalty)
         choice = Mmpc(table.moments, self.alpha, self.max_conditioning, mask)
 
-        def stages(state: State) -> None:
+        def run(state: State) -> None:
             choice(monitor, state)
             inside = dataclasses.replace(mask, allowed=mask.allowed & choice.skeleton)
-            HillClimbing(scores, inside, mask.required)(monitor, state)
+            HillClimbing(score, inside, mask.required)(monitor, state)
 
-        state = monitor.run(stages, State(mask.required.astype(float)))
+        state = monitor.run(run, State(mask.required.astype(float)))
         self.skeleton_ = choice.skeleton
-        return self._finished(table, scores, state), ()
-
-    def _describe(self) -> tuple[str, str]:
-        return f"MMHC (partial correlations at level {self.alpha:g}, penalty {self._rule()} for each edge)", UNORIENTED
+        return self._finish(table, mask, score, state, {"alpha": self.alpha, "penalty": self.penalty})

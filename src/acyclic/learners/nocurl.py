@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,10 +15,13 @@ from scipy.optimize import Bounds, minimize
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.discrete.hill_climbing import reachable
-from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.facts import Empty, Ended, Fact, Orientation
+from acyclic.learners.base import ContinuousLearner
+from acyclic.ranges import Range, number, one_of
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import LeastSquares
 from acyclic.scores.regression import least_squares
@@ -71,6 +74,14 @@ class NoCurl(ContinuousLearner):
     # Stage 2 leaves no cycle to prune.
     pruning = "edges"
 
+    method = "nocurl"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "lambda1": number(above=0),
+        "lambda2": number(above=0),
+        "potential_threshold": number(least=0),
+        "inner": one_of("proximal-newton", "lbfgs"),
+    }
+
     def __init__(
         self,
         *,
@@ -100,54 +111,38 @@ class NoCurl(ContinuousLearner):
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if not 0 < self.lambda1 < np.inf or not 0 < self.lambda2 < np.inf:
-            raise InputError(
-                f"lambda1 and lambda2 have to be positive and finite; got {self.lambda1} and {self.lambda2}"
-            )
-        if not 0 <= self.potential_threshold < np.inf:
-            raise InputError(f"potential_threshold has to be at least 0 and finite; got {self.potential_threshold}")
-        if self.inner not in ("proximal-newton", "lbfgs"):
-            raise InputError(f"inner has to be proximal-newton or lbfgs; got {self.inner!r}")
-
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
-        problem = Problem(LeastSquares(table.moments), constraint(self.constraint), 0.0, table.mask)
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
+        problem = Problem(LeastSquares(table.moments), constraint(self.constraint), 0.0, mask)
         threads = effective_n_jobs(self.n_jobs)
         minimise: Minimiser = (
             lbfgs if self.inner == "lbfgs" else partial(proximal_newton, max_steps=2000, threads=threads)
         )
         state = monitor.run(self._first_stage(problem, minimise, monitor), State(problem.start(self.start)))
-        self.potential_ = potential(np.abs(state.reached) >= self.potential_threshold, table.mask)
+        self.potential_ = potential(np.abs(state.reached) >= self.potential_threshold, mask)
         upward = self.potential_[:, None] < self.potential_[None, :]
-        parents = (upward & table.mask.allowed) | table.mask.required
-        weights = least_squares(table.moments.covariance, parents, table.mask)
+        parents = (upward & mask.allowed) | mask.required
+        weights = least_squares(table.moments.covariance, parents, mask)
         state.accept(weights=weights)
         return state.solution(problem.score.value_and_gradient(weights)[0], 0.0)
 
     def _first_stage(self, problem: Problem, minimise: Minimiser, monitor: Monitor) -> Callable[[State], None]:
         def run(state: State) -> None:
             for weight in (self.lambda1, self.lambda2)[state.round :]:
-                state.shortfall = ""
+                state.shortfall = None
                 point = minimise(problem, Penalty(alpha=weight), state, monitor, "potential")
                 state.accept(weights=point.weights, h=point.h, round=state.round + 1)
                 monitor.tick(state, "potential", point.objective, point.h, weight, ended=True)
-            state.finish(not state.shortfall, state.shortfall or "both minima of the first stage were reached")
+            state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)
 
         return run
 
-    def _describe(self) -> tuple[str, str]:
-        name = constraint(self.constraint).name
-        method = f"NOCURL (least squares, {name} penalty {self.lambda1:g} then {self.lambda2:g})"
-        return method, (
-            "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
-        )
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
+        return Orientation.EQUAL_VARIANCES, {"lambda1": self.lambda1, "lambda2": self.lambda2}
 
-    def _why_empty(self, table: Table, solution: Solution, obedient: Floats) -> str:
-        if solution.converged and np.ptp(self.potential_) == 0 and table.mask.allowed.any():
-            cut = f"{self.potential_threshold:g}"
-            return f"first-stage weights of at least {cut} order no two nodes: there are none, or all are on one cycle"
-        return super()._why_empty(table, solution, obedient)
+    def _why_empty(self, table: Table) -> Fact[Empty] | None:
+        if np.ptp(self.potential_) == 0:
+            return Fact.of(Empty.NO_ORDER, threshold=self.potential_threshold)
+        return None
 
 
 def potential(edges: NDArray[np.bool_], mask: Mask) -> Floats:
@@ -187,5 +182,5 @@ def lbfgs(problem: Problem, penalty: Penalty, state: State, monitor: Monitor, st
         options={"ftol": 1e-8},
     )
     if found.get("status") == 1:
-        state.shortfall = f"L-BFGS-B made its {found.nit} steps without reaching a minimum"
+        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
     return problem.at(found.x.reshape(shape), penalty)

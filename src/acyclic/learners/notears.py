@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 from joblib import effective_n_jobs
 
 from acyclic.constraints.catalogue import constraint
@@ -15,19 +15,17 @@ from acyclic.continuous.loops.central_path import CentralPath
 from acyclic.continuous.minimisers import MINIMISERS, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
-from acyclic.errors import InputError
-from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
+from acyclic.facts import Orientation
+from acyclic.learners.base import ContinuousLearner
+from acyclic.ranges import NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
 from acyclic.types import Callback, Floats
 
 SOLVERS = ("augmented-lagrangian", "quadratic-penalty", "central-path")
-LOSSES = {
-    "l2": "least squares",
-    "likelihood": "the equal-variance likelihood",
-    "logistic": "the logistic loss",
-    "poisson": "the Poisson loss",
-}
+LOSSES = ("l2", "likelihood", "logistic", "poisson")
 # Along the central path a step need not be exact: the next one starts from it.
 PATH_TOLERANCE = 1e-5
 
@@ -79,6 +77,17 @@ class Notears(ContinuousLearner):
     0
     """
 
+    method = "notears"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "l1": number(least=0) | NONE,
+        "loss": one_of("auto", *LOSSES),
+        "solver": one_of(*SOLVERS),
+        "inner": one_of(*MINIMISERS),
+        "h_tol": number(least=0),
+        "rho_max": number(above=0),
+        "max_rounds": whole(least=0),
+    }
+
     def __init__(
         self,
         *,
@@ -116,14 +125,8 @@ class Notears(ContinuousLearner):
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, accepted in (("loss", ("auto", *LOSSES)), ("solver", SOLVERS), ("inner", MINIMISERS)):
-            if getattr(self, name) not in accepted:
-                raise InputError(f"{name} has to be one of {', '.join(accepted)}; got {getattr(self, name)!r}")
-
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
-        problem = Problem(self._score(table), constraint(self.constraint), self._l1(), table.mask)
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
+        problem = Problem(self._score(table), constraint(self.constraint), self._l1(), mask)
         minimise: Minimiser = MINIMISERS[self.inner]
         if self.inner == "proximal-newton":
             tolerance = PATH_TOLERANCE if self.solver == "central-path" else 1e-9
@@ -153,14 +156,8 @@ class Notears(ContinuousLearner):
             return LeastSquares(table.moments)
         if self._loss() == "likelihood":
             return GaussianEqualVariance(table.moments)
-        if table.rows is None:
-            raise InputError(f"{LOSSES[self.loss]} needs rows; Moments hold only means and covariances")
         loss = Logistic if self.loss == "logistic" else Poisson
-        return loss(np.asarray(table.rows, dtype=float), table.moments.names)
-
-    def _seen(self, table: Table) -> tuple[Any, ...]:
-        seen = super()._seen(table)
-        return (*seen, np.asarray(table.rows, dtype=float)) if self.needs_rows else seen
+        return loss(table.rows(), table.names)
 
     def _loop(self) -> AugmentedLagrangian | CentralPath:
         if self.solver == "central-path":
@@ -168,11 +165,6 @@ class Notears(ContinuousLearner):
         multiplier = self.solver == "augmented-lagrangian"
         return AugmentedLagrangian(self.h_tol, self.rho_max, max_rounds=self.max_rounds, multiplier=multiplier)
 
-    def _describe(self) -> tuple[str, str]:
-        name = constraint(self.constraint).name
-        method = f"NOTEARS ({LOSSES[self._loss()]}, {name} constraint, l1 = {self._l1():g}, {self.solver})"
-        if self.needs_rows:
-            return method, f"they are those under which {LOSSES[self.loss]} of all columns together is smallest"
-        return method, (
-            "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
-        )
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
+        orientation = Orientation.LOSS if self.needs_rows else Orientation.EQUAL_VARIANCES
+        return orientation, {"loss": self._loss(), "l1": self._l1(), "solver": self.solver}

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
 from acyclic.data.knowledge import Knowledge
-from acyclic.discrete.order import bic_order_search, equal_variance_order
-from acyclic.discrete.selection import PenaltyRule
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
+from acyclic.discrete.order import equal_variance_order, search_orders
+from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
-from acyclic.judging.verdict import Verdict
-from acyclic.learners.base import Table
-from acyclic.learners.equal_variance import CLASS, _OrderLearner
-from acyclic.running import Solution
+from acyclic.judging.judge import Found
+from acyclic.learners.base import DagLearner
+from acyclic.ranges import Range, whole
+from acyclic.running import Monitor, State
+from acyclic.scores.local import PRICES, PriceRule, price_of_parent
+from acyclic.scores.regression import least_squares
+from acyclic.scores.residuals import squared_loss
+from acyclic.types import Callback
 
 
-class OrderSearch(_OrderLearner):
+class OrderSearch(DagLearner):
     """Learn a DAG by a search over orders under the Gaussian BIC, in the manner of BOSS (Andrews et al. 2023).
 
     Only correlations are used: units and standardisation cannot change the result. What is learned is an equivalence
@@ -31,8 +38,15 @@ class OrderSearch(_OrderLearner):
         Random orders from which the search starts, beside the order of smallest conditional correlations.
     time_limit : float, optional
         Seconds after which the best so far is returned.
+    callback : callable, optional
+        Called with a `Progress` after each pass over the nodes; a true answer ends the fit.
     random_state : int
         Seed of the starts.
+
+    Attributes
+    ----------
+    order_ : ndarray of int (d,)
+        The columns, causes first.
 
     Examples
     --------
@@ -42,14 +56,18 @@ class OrderSearch(_OrderLearner):
     True
     """
 
+    method = "order-search"
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PRICES, "n_starts": whole(least=0)}
+
     def __init__(
         self,
         *,
-        penalty: PenaltyRule = "ebic",
+        penalty: PriceRule = "ebic",
         threshold: float = 0.0,
         n_starts: int = 2,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
+        callback: Callback | None = None,
         random_state: int = 0,
     ) -> None:
         self.penalty = penalty
@@ -57,23 +75,34 @@ class OrderSearch(_OrderLearner):
         self.n_starts = n_starts
         self.knowledge = knowledge
         self.time_limit = time_limit
+        self.callback = callback
         self.random_state = random_state
 
-    def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
-        started, moments = time.monotonic(), table.moments
-        first = equal_variance_order(moments.standardized(), table.mask)
-        found = bic_order_search(
-            moments,
-            [first],
-            self.penalty,
-            random_starts=self.n_starts,
-            mask=table.mask,
-            time_limit=self.time_limit,
-            random_state=self.random_state,
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        moments = table.moments
+
+        def run(state: State) -> None:
+            first = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)
+            found = search_orders(
+                moments,
+                [first],
+                self.penalty,
+                random_starts=self.n_starts,
+                mask=mask,
+                deadline=monitor.deadline,
+                tell=monitor.tell(state, "order search"),
+                random_state=self.random_state,
+            )
+            self.order_ = np.asarray(found.order)
+            state.accept(weights=found.weights, steps=found.sweeps, end=found.end)
+
+        start = least_squares(moments.covariance, mask.required, mask)
+        self.order_ = Dag(start).order
+        state = monitor.run(run, State(start))
+        return Found(
+            solution=state.solution(squared_loss(moments.covariance, state.weights), 0.0),
+            method=self.method,
+            orientation=Orientation.INDEPENDENCE,
+            threshold=self.threshold,
+            details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
         )
-        self.order_ = np.asarray(found.order)
-        converged = found.status == "complete"
-        reason = "no move of a node improves the score" if converged else f"the search ended early: {found.status}"
-        result = self._finish(table, found.weights, "Order search (Gaussian BIC)", CLASS, reason, converged, started)
-        self.cpdag_ = result[0].cpdag()
-        return result

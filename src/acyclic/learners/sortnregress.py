@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
-from acyclic.errors import InputError
-from acyclic.learners.base import Table
-from acyclic.learners.searching import SearchLearner
-from acyclic.running import Monitor, Solution, State
+from acyclic.data.table import Table
+from acyclic.facts import Ended, Orientation
+from acyclic.judging.judge import Found
+from acyclic.learners.base import DagLearner
+from acyclic.ranges import Range, one_of
+from acyclic.running import Monitor, State
 from acyclic.scores.regression import DEPENDENT, least_squares
+from acyclic.scores.residuals import squared_loss
 from acyclic.types import Callback, Floats, Integers
 
-SORTED_BY = {
-    "variance": (
-        "they follow the order of the columns' variances and nothing else; another unit for a column can turn its edges"
-    ),
-    "r2": "they follow the order of the columns' R² given all others and nothing else",
-}
+SORTED_BY = {"variance": Orientation.VARIANCE_ORDER, "r2": Orientation.R2_ORDER}
 
 
-class SortnRegress(SearchLearner):
+class SortnRegress(DagLearner):
     """Sort the columns by variance or by R², then regress each on those before it (Reisach et al. 2021, 2023).
 
     A baseline: a method that is no better than this on some data has used no more than the scale of the columns, or how
@@ -56,6 +57,9 @@ class SortnRegress(SearchLearner):
     False
     """
 
+    method = "sortnregress"
+    RANGES: ClassVar[Mapping[str, Range]] = {"order": one_of(*SORTED_BY)}
+
     def __init__(
         self,
         *,
@@ -71,13 +75,8 @@ class SortnRegress(SearchLearner):
         self.time_limit = time_limit
         self.callback = callback
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.order not in SORTED_BY:
-            raise InputError(f"order has to be one of {', '.join(SORTED_BY)}; got {self.order!r}")
-
-    def _search(self, table: Table, monitor: Monitor) -> tuple[Solution, tuple[str, ...]]:
-        moments, mask = table.moments, table.mask
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        moments = table.moments
         key = moments.covariance.diagonal() if self.order == "variance" else explained(moments)
         order = sorted_order(key, mask)
 
@@ -89,16 +88,17 @@ class SortnRegress(SearchLearner):
                 weights[:, target] = _sparse_column(moments, target, before & mask.allowed[:, target], mask)
                 state.accept(weights=weights, steps=state.steps + 1)
                 monitor.tick(state, "regression", np.nan, 0.0, 0.0)
-            state.finish(True, "every column was regressed on those before it")
+            state.finish(Ended.COMPLETE)
 
         start = least_squares(moments.covariance, mask.required, mask)
         state = monitor.run(regress, State(start))
-        residual = np.eye(len(order)) - state.weights
-        return state.solution(0.5 * float(np.vdot(residual, moments.covariance @ residual)), 0.0), ()
-
-    def _describe(self) -> tuple[str, str]:
-        name = {"variance": "variance", "r2": "R²"}[self.order]
-        return f"sortnregress (sorted by {name}, adaptive Lasso by BIC)", SORTED_BY[self.order]
+        return Found(
+            solution=state.solution(squared_loss(moments.covariance, state.weights), 0.0),
+            method=self.method,
+            orientation=SORTED_BY[self.order],
+            settings={"order": self.order},
+            threshold=self.threshold,
+        )
 
 
 def explained(moments: Moments) -> Floats:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from acyclic.errors import MissingExtraError
+from acyclic.facts import Orientation
 from acyclic.graphs.drawing import NEGATIVE, POSITIVE, stroke_width
 from acyclic.graphs.layout import Point, label, layout
-from acyclic.result import Result
+from acyclic.findings import Findings
 
 PIXELS_PER_INCH = 110.0
 
 
-def plot(result: Result, ax: Any = None) -> Any:
+def plot(result: Findings, ax: Any = None) -> Any:
     """Draw the graph from left to right: blue positive, orange negative, dashed where only an assumption orients.
 
     Parameters
@@ -40,7 +41,7 @@ def plot(result: Result, ax: Any = None) -> Any:
     for i, j in np.argwhere(graph.weights).tolist():
         start = (placed.x[i] + placed.widths[i] / 2, placed.y[i])
         end = (placed.x[j] - placed.widths[j] / 2, placed.y[j])
-        assumed = result.support.get((graph.names[i], graph.names[j])) != "independence"
+        assumed = result.support.get((graph.names[i], graph.names[j])) is not Orientation.INDEPENDENCE
         _draw_edge(ax, [start, *placed.bends.get((i, j), ()), end], float(graph.weights[i, j]), largest, assumed)
     box = {"boxstyle": "round,pad=0.4", "facecolor": "#f6f7f9", "edgecolor": "#7a828c"}
     for name, x, y in zip(graph.names, placed.x, placed.y):

@@ -9,18 +9,20 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from acyclic.errors import InputError
+from acyclic.findings import Findings
 from acyclic.report.page import report
-from acyclic.report.sections import confidence_by_edge
-from acyclic.result import Result
 
 __all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
 
+SHARES = ("this_way", "either_way", "lower", "upper")
+COLUMNS = ("source", "target", "weight", *SHARES, "support")
 FILES = ("result.json", "graph.graphml", "graph.dot", "edges.csv", "report.html")
 
 
-def write_folder(result: Result, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_folder(result: Findings, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write `FILES` into a new folder: all of them, or nothing.
 
     Parameters
@@ -41,17 +43,18 @@ def write_folder(result: Result, folder: str | os.PathLike[str], *, force: bool 
     return write_files(texts, folder, force=force)
 
 
-def edge_list(result: Result) -> str:
+def edge_list(result: Findings) -> str:
     """The edges as CSV, with what is known of each."""
-    confidence = confidence_by_edge(result)
-    known = ["confidence", "either", "lower", "upper"] if confidence else []
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["source", "target", "weight", *known, "support"])
-    for source, target, weight in result.graph.edges():
-        numbers = [repr(confidence[source, target][name]) for name in known]
-        writer.writerow([source, target, repr(weight), *numbers, result.support.get((source, target), "")])
+    names = [name for name in COLUMNS if result.confidence is not None or name not in SHARES]
+    writer.writerow(names)
+    writer.writerows([_show_cell(row[name]) for name in names] for row in result.edges())
     return text.getvalue()
+
+
+def _show_cell(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
 def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *, force: bool = False) -> Path:

@@ -5,28 +5,31 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import math
 import os
 from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
 
+from acyclic.facts import Orientation
+from acyclic.files import write_text
 from acyclic.graphs.drawing import stroke_width
 from acyclic.graphs.layout import label, layout
+from acyclic.judging import words
+from acyclic.findings import Findings
 from acyclic.report.charts import heat_map
-from acyclic.report.sections import confidence_by_edge, evidence_sections, facts, provenance, verdict
-from acyclic.result import Result
+from acyclic.report.sections import evidence_sections, facts, provenance, verdict
 
+# Columns of the table of edges that the page has no other name for.
+SHOWN = ("support", "this_way", "either_way", "lower", "upper")
 SCRIPTS = ("model.js", "formats.js", "graph.js", "report.js")
 
 
 def report(
-    result: Result,
+    result: Findings,
     path: str | os.PathLike[str] | None = None,
     *,
     confidence: Any = None,
@@ -63,18 +66,15 @@ def report(
     page = _page(result.with_evidence(confidence=confidence, audit=audit, curve=curve), tuple(notes), title)
     if path is None:
         return page
-    target = Path(path)
-    scratch = target.with_name(f"{target.name}.{os.getpid()}.part")
     # A name may hold half of a surrogate pair, which no file can.
-    scratch.write_bytes(page.encode("utf-8", errors="replace"))
-    os.replace(scratch, target)
+    write_text(path, page)
     return None
 
 
-def _page(result: Result, notes: tuple[str, ...], title: str) -> str:
+def _page(result: Findings, notes: tuple[str, ...], title: str) -> str:
     style = _static("report.css")
     library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
-    heading = title or str(result.provenance.get("table", "")) or "Learned graph"
+    heading = title or str(result.provenance.get("table_name", "")) or "Learned graph"
     return Template(_static("page.html")).substitute(
         policy=_policy(library, script),
         version=escape(str(result.provenance.get("versions", {}).get("acyclic", ""))),
@@ -111,7 +111,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(result: Result, heading: str) -> dict[str, Any]:
+def _data(result: Findings, heading: str) -> dict[str, Any]:
     graph, placed = result.graph, layout(result.graph)
     nodes = [
         {
@@ -126,7 +126,7 @@ def _data(result: Result, heading: str) -> dict[str, Any]:
             graph.names, placed.x.tolist(), placed.y.tolist(), placed.widths.tolist(), placed.layers.tolist()
         )
     ]
-    frequencies = confidence_by_edge(result)
+    rows = {(row["source"], row["target"]): row for row in result.edges()}
     largest = float(np.abs(graph.weights).max())
     edges = []
     for i, j in np.argwhere(graph.weights).tolist():
@@ -137,14 +137,10 @@ def _data(result: Result, heading: str) -> dict[str, Any]:
                 "target": j,
                 "weight": weight,
                 "stroke": round(stroke_width(weight, largest), 2),
-                "support": result.support.get(pair, ""),
+                **{name: value for name, value in rows[pair].items() if name in SHOWN and value is not None},
+                "rests_on": words.say_support(Orientation(rows[pair]["support"])),
                 "reversible": bool(result.cpdag.undirected[i, j]),
                 "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
-                **_finite(frequencies.get(pair, {})),
             }
         )
     return {"title": heading, "order": graph.order.tolist(), "nodes": nodes, "edges": edges}
-
-
-def _finite(values: Mapping[str, float]) -> dict[str, float | None]:
-    return {key: value if math.isfinite(value) else None for key, value in values.items()}

@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
+from acyclic.facts import Fact, Remark
+from acyclic.judging import words
 from acyclic.judging.verdict import Verdict
+from acyclic.findings import Findings
 from acyclic.report.charts import line_chart
-from acyclic.result import Result
+from acyclic.trust.audit import Audit
 
-__all__ = ["confidence_by_edge", "evidence_sections", "facts", "provenance", "verdict"]
+__all__ = ["evidence_sections", "facts", "provenance", "verdict"]
 
 
-def facts(result: Result) -> str:
+def facts(result: Findings) -> str:
     """The few numbers under the heading, as list items."""
     rows = result.provenance.get("rows")
     shown = [
@@ -28,49 +31,33 @@ def facts(result: Result) -> str:
 
 def verdict(judgement: Verdict) -> str:
     """The verdict's sentences; what went wrong and what to beware of stand out."""
-    parts = []
-    for line in str(judgement).splitlines():
-        warns = line.startswith(("Warning: ", "The graph is empty")) or "did NOT" in line
-        parts.append(f"<p{' class=warning' if warns else ''}>{escape(line)}</p>")
-    return "".join(parts)
+    lines = words.say_verdict(judgement)
+    return "".join(f"<p{' class=warning' if line.warns else ''}>{escape(line.text)}</p>" for line in lines)
 
 
-def confidence_by_edge(result: Result) -> dict[tuple[str, str], dict[str, float]]:
-    """How often the bootstrap found each edge, in its direction and in either, and the interval of its weight."""
-    if not result.confidence:
-        return {}
-    found = {(row["source"], row["target"]): row for row in result.confidence["edges"]}
-    never = {"frequency": 0.0, "adjacency": 0.0}
-    return {
-        (source, target): {
-            "confidence": _number(found.get((source, target), never)["frequency"]),
-            "either": _number(found.get((source, target), found.get((target, source), never))["adjacency"]),
-            "lower": _number(found.get((source, target), {}).get("lower")),
-            "upper": _number(found.get((source, target), {}).get("upper")),
-        }
-        for source, target, _ in result.graph.edges()
-    }
-
-
-def evidence_sections(result: Result, notes: Iterable[str]) -> str:
+def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
     """Data notes, confidence, audit and curve: each where there is something to say."""
     confidence, audit = result.confidence or {}, result.audit or {}
     return "".join(
         [
-            _section("Data", _list([*result.verdict.notes, *notes])),
+            _section("Data", _list([*words.say_notes(result.verdict.notes), *notes])),
             _section("Confidence", _confidence(confidence) if confidence else ""),
-            _section("Audit", _prose(audit.get("text", "")) if audit else ""),
+            _section("Audit", _prose(str(Audit.from_dict(audit))) if audit else ""),
             _section("Curve", _curve(result.curve or {})),
         ]
     )
 
 
-def provenance(result: Result) -> str:
+def provenance(result: Findings) -> str:
     """Settings, versions, digest of the data: all that is needed to repeat the run."""
     settings = dict(result.provenance.get("run") or result.provenance.get("settings", {}))
     # The page may travel further than the path of the table should.
     settings.pop("table", None)
-    rest = {key: value for key, value in result.provenance.items() if key not in ("settings", "run", "versions")}
+    rest = {
+        key: value
+        for key, value in result.provenance.items()
+        if key not in ("settings", "run", "versions", "knowledge")
+    }
     return "".join(
         [
             _table("Settings", settings),
@@ -83,10 +70,14 @@ def provenance(result: Result) -> str:
 
 def _confidence(plain: Mapping[str, Any]) -> str:
     said = (
-        f"{plain['draws']} of {plain['requested']} draws of the rows were learned from again. The confidence of an "
-        "edge is the share of the draws that have it in this direction; “either way” counts both directions."
+        f"{plain['draws']} of {plain['requested']} draws of the rows were learned from again. “This way” is the share "
+        "of the draws that have an edge in its direction, “either way” counts both directions."
     )
-    return f"<p>{escape(said)}</p>" + _list(plain.get("notes", ()))
+    return f"<p>{escape(said)}</p>" + _list(_say_remarks(plain))
+
+
+def _say_remarks(plain: Mapping[str, Any]) -> list[str]:
+    return [words.say(Fact.from_dict(Remark, note)) for note in plain.get("notes", ())]
 
 
 def _curve(plain: Mapping[str, Any]) -> str:
@@ -108,7 +99,7 @@ def _curve(plain: Mapping[str, Any]) -> str:
         )
         for key, name in (("scores", plain["criterion"]), ("edges", "edges"))
     ]
-    return f'<p>{escape(said)}</p><div class="charts">{"".join(charts)}</div>{_list(plain["notes"])}'
+    return f'<p>{escape(said)}</p><div class="charts">{"".join(charts)}</div>{_list(_say_remarks(plain))}'
 
 
 def _trace(trace: Iterable[Mapping[str, Any]]) -> str:

@@ -10,23 +10,26 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
+from acyclic.data.table import Table
 from acyclic.errors import InputError
+from acyclic.facts import Doubt, Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import compelled
 from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import r2_sortability, varsortability
+from acyclic.judging import words
+from acyclic.learners import DagLearner
 from acyclic.learners.sortnregress import SortnRegress
-from acyclic.learning import learn
 from acyclic.scores.equal_variances import EqualVariances
-from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left
-from acyclic.trust.resampling import Source, draw_seeds
+from acyclic.trust.bootstrap import check_first
+from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.residuals import dependent_residuals, equal_variances, odd_residuals, residuals_of
-from acyclic.trust.workers import Plan
-from acyclic.types import Callback, Floats
+from acyclic.trust.workers import Resources, draw_seeds
+from acyclic.types import Callback
 
 __all__ = ["Audit", "audit"]
 
-FORMAT = "acyclic audit 1"
+FORMAT = "acyclic audit 2"
 Pair = tuple[str, str]
 # What can become of an edge in other units.
 FATES = ("surviving", "turning", "undetermined", "vanishing")
@@ -42,9 +45,11 @@ class Audit:
     ----------
     sound : bool
         Whether nothing speaks against taking the directions as they are.
-    reasons : tuple of str
+    reasons : tuple of Fact of Doubt
         What speaks against it.
-    notes : tuple of str
+    end : Fact of Ended
+        How the refits ended.
+    notes : tuple of Fact of Remark
         What else a reader should know.
     graph : Dag
         The learned graph.
@@ -68,8 +73,9 @@ class Audit:
     """
 
     sound: bool
-    reasons: tuple[str, ...]
-    notes: tuple[str, ...]
+    reasons: tuple[Fact[Doubt], ...]
+    end: Fact[Ended]
+    notes: tuple[Fact[Remark], ...]
     graph: Dag
     surviving: tuple[Pair, ...]
     turning: tuple[Pair, ...]
@@ -82,29 +88,25 @@ class Audit:
     equal_variances: EqualVariances
 
     def __str__(self) -> str:
-        if not self.graph.n_edges:
-            return "\n".join(["There is no edge to audit.", *_sentences("Note", self.notes)])
-        conclusion = "can be taken as they are" if self.sound else "should NOT be taken as they are"
-        lines = [
-            f"The directions of these {self.graph.n_edges} edges {conclusion}.",
-            *_sentences("Because", self.reasons),
-            self._units(),
-            self._order(),
-            *_sentences("Note", self.notes),
-        ]
-        return "\n".join(line for line in lines if line)
+        return words.say_audit(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        plain = {name: value for name, value in vars(self).items() if name not in ("graph", "equal_variances")}
         test = {**asdict(self.equal_variances), "accepted": self.equal_variances.accepted}
+        sortability = {name: _number(getattr(self, name)) for name in ("varsortability", "r2sortability")}
         return {
             "format": FORMAT,
-            **{name: _listed(value) for name, value in plain.items()},
+            "sound": self.sound,
+            "reasons": [reason.to_dict() for reason in self.reasons],
+            "end": self.end.to_dict(),
+            "notes": [note.to_dict() for note in self.notes],
             "names": list(self.graph.names),
             "edges": [list(edge) for edge in self.graph.edges()],
+            **{fate: [list(pair) for pair in getattr(self, fate)] for fate in FATES},
+            "refits": self.refits,
+            **sortability,
+            "sorting_alone": self.sorting_alone,
             "equal_variances": test,
-            "text": str(self),
         }
 
     @classmethod
@@ -118,8 +120,9 @@ class Audit:
             sortability: dict[str, Any] = {key: _float(plain[key]) for key in ("varsortability", "r2sortability")}
             return cls(
                 sound=bool(plain["sound"]),
-                reasons=tuple(plain["reasons"]),
-                notes=tuple(plain["notes"]),
+                reasons=tuple(Fact.from_dict(Doubt, fact) for fact in plain["reasons"]),
+                end=Fact.from_dict(Ended, plain.get("end", {"kind": Ended.COMPLETE})),
+                notes=tuple(Fact.from_dict(Remark, fact) for fact in plain["notes"]),
                 graph=Dag.from_edges([(a, b, w) for a, b, w in plain["edges"]], plain["names"]),
                 refits=int(plain["refits"]),
                 sorting_alone=int(plain["sorting_alone"]),
@@ -130,36 +133,16 @@ class Audit:
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is no audit of acyclic: {error}") from error
 
-    def _units(self) -> str:
-        if not self.refits:
-            return "No refit under other units was done."
-        total, parts = self.graph.n_edges, [f"{len(self.surviving)} of {self.graph.n_edges} edges keep their direction"]
-        if self.turning:
-            parts.append(f"{len(self.turning)} only while the units are kept ({_some(self.turning)})")
-        if self.undetermined:
-            parts.append(f"{len(self.undetermined)} have no determined direction ({_some(self.undetermined)})")
-        if self.vanishing:
-            parts.append(f"in some refit no edge joins the ends of {len(self.vanishing)} ({_some(self.vanishing)})")
-        if len(self.surviving) == total:
-            parts = [f"all {total} edges keep their direction"]
-        return f"In {self.refits} refits under other units, the standardised among them, {'; '.join(parts)}."
-
-    def _order(self) -> str:
-        lines = (
-            f"Variances grow along {self.varsortability:.0%} of the learned paths, R² along {self.r2sortability:.0%}"
-        )
-        alone = "the same graph" if not self.sorting_alone else f"a graph {self.sorting_alone} edges away"
-        return f"{lines}; sorting the columns by variance and regressing, which learns nothing, gives {alone}."
-
 
 def audit(
     table: Any,
     *,
-    learner: Learner = learn,
+    learner: Learner = "auto",
     knowledge: Any = None,
     rescalings: int = 3,
     decades: float = 1.0,
     random_state: int | SeedSequence = 0,
+    first: DagLearner | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
 ) -> Audit:
@@ -183,6 +166,8 @@ def audit(
         Each column is multiplied by 10^u, u uniform in ±decades.
     random_state : int or SeedSequence
         Of the random units.
+    first : estimator, optional
+        As for `bootstrap`.
     time_limit : float, optional
         Seconds after which no further refit is started, and the running fit is cut short.
     callback : callable, optional
@@ -199,92 +184,92 @@ def audit(
         raise InputError(f"rescalings = {rescalings!r}; give a number of refits, at least 0")
     if not 0 < decades <= 6:
         raise InputError(f"decades = {decades!r}; give a number above 0, up to 6")
-    plan = Plan(time_limit=time_limit, callback=callback)
-    source, chosen = Source.of(table), resolved(learner, knowledge)
-    first = fit(chosen, source.moments, time_limit=time_left(plan.deadline))
-    others = _other_units(source.moments, int(rescalings), decades, random_state)
-    return _judged(source, first, _refits(chosen, others, plan), len(others))
+    resources = Resources(time_limit=time_limit, callback=callback)
+    source, chosen = Table.open(table), resolve_learner(learner, knowledge)
+    whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
+    others = _other_units(source, int(rescalings), decades, random_state)
+    return _judge(source, whole, *_refit(chosen, others, resources, whole), len(others))
 
 
-def _other_units(moments: Moments, count: int, decades: float, random_state: int | SeedSequence) -> list[Moments]:
+def _other_units(table: Table, count: int, decades: float, random_state: int | SeedSequence) -> list[Table]:
     factors = [
-        10 ** default_rng(seed).uniform(-decades, decades, len(moments.names))
+        10 ** default_rng(seed).uniform(-decades, decades, len(table.names))
         for seed in draw_seeds(random_state, count + 1)[:count]
     ]
-    return [moments.standardized(), *(moments.scaled(factor) for factor in factors)]
+    return [table.standardized(), *(table.scaled(factor) for factor in factors)]
 
 
-def _refits(learner: Learner, tables: list[Moments], plan: Plan) -> list[Fit]:
+def _refit(learner: Learner, tables: list[Table], resources: Resources, first: Fit) -> tuple[list[Fit], Fact[Ended]]:
     done: list[Fit] = []
-    for moments in tables:
-        if time_left(plan.deadline) == 0 or plan.ends_after(len(done), len(tables), "refit"):
-            break
-        found = fit(learner, moments, time_limit=time_left(plan.deadline))
-        if time_left(plan.deadline) != 0 or found.converged:
-            done.append(found)
-    return done
+    if first.end.kind is Ended.INTERRUPTED:
+        return done, first.end
+    for table in tables:
+        if resources.deadline.passed():
+            return done, resources.deadline.end()
+        if resources.ends_after(len(done), len(tables), "refit"):
+            return done, Fact.of(Ended.CALLBACK)
+        found = fit(learner, table, deadline=resources.deadline)
+        if found.end.kind.stopped:
+            return done, found.end
+        done.append(found)
+    return done, Fact.of(Ended.COMPLETE)
 
 
-def _judged(source: Source, first: Fit, refits: list[Fit], planned: int) -> Audit:
-    moments, graph = source.moments, first.graph
+def _judge(table: Table, first: Fit, refits: list[Fit], end: Fact[Ended], planned: int) -> Audit:
+    moments, graph = table.moments, first.graph
     test = equal_variances(moments, graph)
-    notes = [] if len(refits) == planned else [f"{len(refits)} of {planned} refits were done before the end"]
-    reasons = [*_against_units(moments, first, test), *_misfits(source, graph, notes)]
-    if not first.converged:
-        reasons.append("the learner did not converge")
-    fates = _fates(first, refits)
-    variances, alone = varsortability(graph, moments.covariance), shd(SortnRegress().fit(moments).causal_graph_, graph)
+    doubts, notes = _doubt_residuals(table, graph)
+    reasons = [*_doubt_units(moments, first, test), *doubts]
+    if not first.end.kind.converged:
+        reasons.append(Fact.of(Doubt.NOT_CONVERGED))
+    if len(refits) < planned:
+        how = {"what": "refits", "how": words.say(end)}
+        notes.insert(0, Fact.of(Remark.CUT_SHORT, done=len(refits), requested=planned, **how))
+    variances = varsortability(graph, moments.covariance)
     if graph.n_edges and variances >= HIGH_SORTABILITY and not test.accepted:
-        notes.append("the learned order is nearly that of the variances, which are a matter of units")
+        notes.append(Fact.of(Remark.VARIANCE_SORTED))
     return Audit(
         sound=not reasons,
         reasons=tuple(reasons),
+        end=end,
         notes=tuple(notes),
         graph=graph,
-        **fates,
+        **_fates(first, refits),
         refits=len(refits),
         varsortability=variances,
         r2sortability=r2_sortability(graph, moments.covariance),
-        sorting_alone=int(alone),
+        sorting_alone=int(shd(SortnRegress().fit(moments).causal_graph_, graph)),
         equal_variances=test,
     )
 
 
-def _against_units(moments: Moments, first: Fit, test: EqualVariances) -> list[str]:
-    if not first.graph.n_edges:
+def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fact[Doubt]]:
+    graph, said = first.graph, []
+    if not graph.n_edges:
         return []
-    said, free = [], int(np.count_nonzero(first.graph.adjacency & ~compelled(first.graph)))
+    free = int(np.count_nonzero(graph.adjacency & ~compelled(graph)))
     if not test.accepted and free:
-        said.append(
-            f"the noise variances are not equal in the units given (the largest is {test.spread:.3g} times the "
-            f"smallest), and conditional independence leaves {free} of {first.graph.n_edges} directions open"
-        )
-    variances = np.diag(moments.covariance)
-    if len(variances) > 1 and np.ptp(variances) <= 1e-6 * variances.max():
-        said.append("all columns have the same variance, as after standardising: the units that could orient are gone")
+        said.append(Fact.of(Doubt.UNEQUAL_VARIANCES, spread=test.spread, open=free, edges=graph.n_edges))
+    if moments.is_standardized:
+        said.append(Fact.of(Doubt.STANDARDIZED))
     return said
 
 
-def _misfits(source: Source, graph: Dag, notes: list[str]) -> list[str]:
-    """Reasons from the residuals; what is only worth a remark is added to the notes."""
-    if source.rows is None:
-        notes.append("there are no rows, so the shape of the noise could not be tested")
-        return []
+def _doubt_residuals(table: Table, graph: Dag) -> tuple[list[Fact[Doubt]], list[Fact[Remark]]]:
+    """Reasons from the residuals, and what is only worth a remark."""
+    if not table.has_rows:
+        return [], [Fact.of(Remark.NO_ROWS)]
     if not graph.n_edges:
-        return []
-    rows: Floats = np.asarray(source.rows, dtype=float)
-    left = residuals_of(rows, source.moments, graph)
+        return [], []
+    rows, notes = table.rows(), []
+    left = residuals_of(rows, table.moments, graph)
     odd = odd_residuals(left, graph.names)
     if odd:
-        notes.append(
-            f"the noise of {len(odd)} of {graph.n_nodes} columns is not Gaussian ({_some([f.about for f in odd])}); "
-            "methods for non-Gaussian noise could orient more"
-        )
+        some = ", ".join(odd[:4]) + (", …" if len(odd) > 4 else "")
+        notes.append(Fact.of(Remark.ODD_NOISE, count=len(odd), columns=graph.n_nodes, which=some))
     bent = dependent_residuals(rows, left, graph)
-    if not bent:
-        return []
-    which = f"{bent[0].message}, and so it is for {len(bent) - 1} more edges" if len(bent) > 1 else bent[0].message
-    return [f"a linear model without hidden causes does not fit: {which}"]
+    doubts = [Fact.of(bent[0].kind, *bent[0].about, count=len(bent))] if bent else []
+    return doubts, notes
 
 
 def _fates(first: Fit, refits: list[Fit]) -> dict[str, tuple[Pair, ...]]:
@@ -301,19 +286,8 @@ def _fates(first: Fit, refits: list[Fit]) -> dict[str, tuple[Pair, ...]]:
     }
 
 
-def _some(items: Any) -> str:
-    shown = [" → ".join(item) for item in list(items)[:4]]
-    return ", ".join(shown) + (", …" if len(items) > 4 else "")
-
-
-def _sentences(label: str, texts: tuple[str, ...]) -> list[str]:
-    return [f"{label}: {text.rstrip('.')}." for text in texts]
-
-
-def _listed(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_listed(item) for item in value]
-    return None if isinstance(value, float) and np.isnan(value) else value
+def _number(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 def _float(value: float | None) -> float:

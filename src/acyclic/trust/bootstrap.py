@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from acyclic.data.table import read_table
+from acyclic.data.table import Table
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact, Remark
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
+from acyclic.judging import words
 from acyclic.learners.base import DagLearner
-from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left
-from acyclic.trust.resampling import Source, draw_seeds
-from acyclic.trust.workers import Harvest, Plan, run
+from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
+from acyclic.trust.workers import Harvest, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
 
 __all__ = ["Bootstrap", "bootstrap"]
 
-FORMAT = "acyclic bootstrap 1"
+FORMAT = "acyclic bootstrap 2"
 # Share of the weights of an edge between `lower` and `upper`.
 LEVEL = 0.9
+COMPLETE = Fact(Ended.COMPLETE)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +47,10 @@ class Bootstrap:
         Mean and central 90 % of the weights of i → j over the draws that have it; nan where none has.
     graph : Dag
         What the learner finds in the table itself.
-    notes : tuple of str
-        How the draws were made, which were lost and why the run ended early, if it did.
+    end : Fact of Ended
+        How the run ended.
+    notes : tuple of Fact of Remark
+        How the draws were made, and which were lost.
     """
 
     names: tuple[str, ...]
@@ -56,7 +61,8 @@ class Bootstrap:
     lower: Floats
     upper: Floats
     graph: Dag
-    notes: tuple[str, ...] = ()
+    end: Fact[Ended] = COMPLETE
+    notes: tuple[Fact[Remark], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("edge", "weight", "lower", "upper"):
@@ -120,7 +126,8 @@ class Bootstrap:
             "requested": self.requested,
             "edges": self.table(),
             "graph": [list(edge) for edge in self.graph.edges()],
-            "notes": list(self.notes),
+            "end": self.end.to_dict(),
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @classmethod
@@ -138,10 +145,11 @@ class Bootstrap:
                 place = at[row["source"]], at[row["target"]]
                 matrices[:, *place] = [np.nan if number is None else number for number in numbers]
             graph = Dag.from_edges([(a, b, w) for a, b, w in plain["graph"]], names)
-            notes = tuple(map(str, plain["notes"]))
+            end = Fact.from_dict(Ended, plain.get("end", {"kind": Ended.COMPLETE}))
+            notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             edge, weight, lower, upper = matrices
             counts = int(plain["draws"]), int(plain["requested"])
-            return cls(names, *counts, edge, weight, lower, upper, graph, notes)
+            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"these are no bootstrap frequencies of acyclic: {error}") from error
 
@@ -157,7 +165,7 @@ class Bootstrap:
             if row["weight"] is not None:
                 line += f", weight {row['weight']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
             lines.append(line)
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
     def __repr__(self) -> str:
         return f"Bootstrap({self.draws} draws, {len(self.names)} columns)"
@@ -178,20 +186,20 @@ def bootstrap(
     n_jobs: int | None = None,
     cluster: Any = None,
     warm_start: bool = True,
-    rows: bool | None = None,
+    first: DagLearner | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
 ) -> Bootstrap:
     """Learn again from tables drawn with replacement, and count how often each edge comes back.
 
-    A draw is a multinomial count per row, so that it costs one weighted product of the rows and learners see moments
-    only. Given `Moments`, draws are parametric (see `notes` of the result). Each draw has a seed of its own: the result
-    has the same bits whatever `n_jobs` and `cluster` are.
+    A draw is a multinomial count per row, so that it costs one weighted product of the rows; learners that need rows
+    get those drawn. Given `Moments`, draws are parametric (see `notes` of the result). Each draw has a seed of its own:
+    the result has the same bits whatever `n_jobs` and `cluster` are.
 
     Parameters
     ----------
     learner : estimator, str or callable
-        Such as ``Notears()``, ``"golem"``, or ``acyclic.learn``: any function of `Moments` that returns a `Dag` or a
+        Such as ``Notears()``, ``"golem"``, or ``acyclic.learn``: any function of a `Table` that returns a `Dag` or a
         `Result`.
     table : array-like, frame, Moments, path, or what `read_table` returns
     draws : int
@@ -204,9 +212,8 @@ def bootstrap(
         Address of a Dask scheduler, whose workers need this package. A draw whose worker dies is computed again.
     warm_start : bool
         Whether learners that take a start begin each draw from the solution of the table itself.
-    rows : bool, optional
-        Whether the learner is given the rows of each draw rather than their moments. Learners of this package that need
-        rows get them; a function that does has to ask for them here.
+    first : estimator, optional
+        The learner as it was fitted to this very table, which is then not learned from again.
     time_limit : float, optional
         Seconds after which the draws done so far are returned; a draw cut short does not count.
     callback : callable, optional
@@ -215,36 +222,38 @@ def bootstrap(
     Examples
     --------
     >>> from acyclic.data.simulate import simulate
-    >>> from acyclic.learning import learn
     >>> data = simulate(n_nodes=6, n=500, random_state=3)
-    >>> confidence = bootstrap(learn, data.X, draws=20)
+    >>> confidence = bootstrap("auto", data.X, draws=20)
     >>> bool((confidence.consensus().adjacency == data.graph.adjacency).all())
     True
     """
-    plan = Plan(n_jobs, cluster, time_limit, callback)
-    seeds = draw_seeds(random_state, draws)
-    source, chosen = Source.of(table), resolved(learner, knowledge)
-    if rows is None:
-        rows = isinstance(chosen, DagLearner) and chosen.needs_rows
-    shared = _Shared(source, chosen, None, rows)
-    whole = shared.named(source.all_rows()) if rows else source.moments
-    first = fit(chosen, whole, time_limit=time_left(plan.deadline))
-    harvest = run(_draw, replace(shared, start=first.reached if warm_start else None), seeds, plan)
-    return _summary(source, first, harvest, len(seeds))
+    resources = Resources(n_jobs, cluster, time_limit, callback)
+    seeds, source, chosen = draw_seeds(random_state, draws), Table.open(table), resolve_learner(learner, knowledge)
+    whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
+    harvest = _NOTHING
+    if whole.end.kind is not Ended.INTERRUPTED:
+        shared = _Shared(source, chosen, whole.reached if warm_start else None)
+        harvest = run_draws(_draw, shared, seeds, resources)
+    return _summarise(source, whole, harvest, len(seeds))
+
+
+_NOTHING = Harvest({}, {}, Fact(Ended.INTERRUPTED))
+
+
+def check_first(model: DagLearner, table: Table) -> Fit:
+    """What a fitted learner found, if it was fitted to this very table."""
+    if getattr(model, "digest_", None) != table.digest:
+        raise InputError("first was not fitted to this table; leave it out, or fit it")
+    return Fit.of(model)
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
     """What all draws need."""
 
-    source: Source
+    table: Table
     learner: Learner
     start: Floats | None
-    rows: bool
-
-    def named(self, rows: Floats) -> Any:
-        """Rows for the learner; those of this package find prior knowledge by the names of the columns."""
-        return read_table(rows, names=self.source.moments.names) if isinstance(self.learner, DagLearner) else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,35 +266,47 @@ class _Found:
     converged: bool
 
 
-def _draw(shared: _Shared, seed: SeedSequence, deadline: float | None) -> _Found | None:
-    rng = default_rng(seed)
-    data = shared.named(shared.source.resampled_rows(rng)) if shared.rows else shared.source.resampled(rng)
-    found = fit(shared.learner, data, shared.start, time_left(deadline))
-    if not found.converged and time_left(deadline) == 0:
+def _draw(shared: _Shared, seed: SeedSequence, deadline: Deadline) -> _Found | None:
+    found = fit(shared.learner, shared.table.resampled(default_rng(seed)), shared.start, deadline)
+    if was_cut(found):
         return None
     places = np.flatnonzero(found.graph.weights)
-    return _Found(places, found.graph.weights.flat[places], found.undetermined.flat[places], found.converged)
+    weights, undetermined = found.graph.weights.flat[places], found.undetermined.flat[places]
+    return _Found(places, weights, undetermined, found.end.kind.converged)
 
 
-def _summary(source: Source, first: Fit, harvest: Harvest, requested: int) -> Bootstrap:
-    names, found = source.moments.names, list(harvest.answers.values())
-    notes = [*source.notes, *shortfall(harvest, requested)]
+def was_cut(found: Fit) -> bool:
+    """Whether a fit was cut short and does not count; Ctrl-C during it ends all of the run."""
+    if found.end.kind is Ended.INTERRUPTED:
+        raise KeyboardInterrupt
+    return found.end.kind.stopped
+
+
+def _summarise(table: Table, first: Fit, harvest: Harvest, requested: int) -> Bootstrap:
+    names, found = table.names, list(harvest.answers.values())
+    notes = [*note_rows(table), *note_shortfall(harvest, requested)]
     wild = sum(not draw.converged for draw in found)
     if wild:
-        notes.append(f"the learner did not converge in {wild} of the draws, which count as they are")
-    graph = Dag(first.graph.weights, names)
-    d = len(names)
-    return Bootstrap(names, len(found), requested, _frequency(found, d), *_spread(found, d), graph, tuple(notes))
+        notes.append(Fact.of(Remark.NOT_CONVERGED, count=wild))
+    graph, d = Dag(first.graph.weights, names), len(names)
+    shares = _frequency(found, d), *_spread(found, d)
+    return Bootstrap(names, len(found), requested, *shares, graph, harvest.end, tuple(notes))
 
 
-def shortfall(harvest: Harvest, requested: int) -> list[str]:
+def note_rows(table: Table) -> list[Fact[Remark]]:
+    """That draws are parametric, where there are no rows."""
+    return [] if table.has_rows else [Fact.of(Remark.PARAMETRIC)]
+
+
+def note_shortfall(harvest: Harvest, requested: int) -> list[Fact[Remark]]:
     """Why there are fewer draws than were asked for."""
     said = []
-    if harvest.ended:
-        said.append(f"{len(harvest.answers)} of {requested} draws were done when {harvest.ended}")
+    if not harvest.end.kind.converged:
+        how = words.say(harvest.end)
+        said.append(Fact.of(Remark.CUT_SHORT, done=len(harvest.answers), requested=requested, what="draws", how=how))
     if harvest.lost:
-        reason = next(iter(harvest.lost.values()))
-        said.append(f"{len(harvest.lost)} draws were lost; the first because of {reason.rstrip('.')}")
+        reason = next(iter(harvest.lost.values())).rstrip(".")
+        said.append(Fact.of(Remark.LOST, count=len(harvest.lost), reason=reason))
     return said
 
 

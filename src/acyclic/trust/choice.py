@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
+from acyclic.data.knowledge import compile_knowledge
 from acyclic.data.moments import Moments
+from acyclic.data.table import Table
 from acyclic.discrete.selection import penalty_per_parent
 from acyclic.errors import InputError
-from acyclic.learners.base import PRUNING, ContinuousLearner, compiled_knowledge
+from acyclic.facts import Fact, Remark
+from acyclic.judging import words
+from acyclic.judging.judge import PRUNING
+from acyclic.learners import ContinuousLearner
 from acyclic.scores.regression import least_squares
-from acyclic.trust.fitting import Fit, Learner, fit, resolved, time_left, with_settings
-from acyclic.trust.resampling import Source, draw_seeds
-from acyclic.trust.stability import checked_l1, stability_selection, with_l1
-from acyclic.trust.workers import Plan
+from acyclic.trust.bootstrap import was_cut
+from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner, with_settings
+from acyclic.trust.stability import check_l1, require_l1, stability_selection
+from acyclic.trust.workers import Resources, draw_seeds
 from acyclic.types import Bools, Callback, Floats
 
 __all__ = ["Choice", "choose_l1"]
 
-FORMAT = "acyclic choice 1"
+FORMAT = "acyclic choice 2"
 # Liu, Roeder & Wasserman (2010) accept a mean disagreement of 5 % between halves of the rows.
 ACCEPTED_INSTABILITY = 0.05
 WORDS = {
@@ -55,7 +60,7 @@ class Choice:
         The penalty to use.
     threshold : float
         The threshold to use with it.
-    notes : tuple of str
+    notes : tuple of Fact of Remark
     """
 
     criterion: str
@@ -66,11 +71,12 @@ class Choice:
     edges: tuple[tuple[float, ...], ...]
     chosen: float
     threshold: float
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact[Remark], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"format": FORMAT, **{name: _listed(value) for name, value in asdict(self).items()}}
+        plain = {name: _listed(getattr(self, name)) for name in self.__dataclass_fields__ if name != "notes"}
+        return {"format": FORMAT, **plain, "notes": [note.to_dict() for note in self.notes]}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Choice:
@@ -81,7 +87,8 @@ class Choice:
             rows: dict[str, Any] = {
                 key: tuple(tuple(map(float, row)) for row in plain[key]) for key in ("scores", "errors", "edges")
             }
-            lists: dict[str, Any] = {key: tuple(plain[key]) for key in ("values", "thresholds", "notes")}
+            lists: dict[str, Any] = {key: tuple(plain[key]) for key in ("values", "thresholds")}
+            lists["notes"] = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             ends: dict[str, Any] = {key: float(plain[key]) for key in ("chosen", "threshold")}
             return cls(criterion=plain["criterion"], **rows, **lists, **ends)
         except (KeyError, TypeError, ValueError) as error:
@@ -93,7 +100,7 @@ class Choice:
         for value, score, count in zip(self.values, self.scores, self.edges):
             mark = "*" if value == self.chosen else " "
             lines.append(f" {mark} l1 {value:<9.3g} score {score[column]:<12.6g} {count[column]:.1f} edges")
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
 
 def choose_l1(
@@ -148,18 +155,18 @@ def choose_l1(
     """
     if criterion not in WORDS:
         raise InputError(f"criterion is {criterion!r}; choose one of {', '.join(WORDS)}")
-    chosen, source = with_l1(resolved(learner, knowledge)), Source.of(table)
-    grid = checked_l1(_grid(chosen, source.moments) if values is None else values)
-    cuts = _checked_thresholds(chosen, thresholds)
-    plan = Plan(n_jobs, None, time_limit, callback)
+    chosen, source = require_l1(resolve_learner(learner, knowledge)), Table.open(table)
+    grid = check_l1(_grid(chosen, source.moments) if values is None else values)
+    cuts = _check_thresholds(chosen, thresholds)
+    resources = Resources(n_jobs, None, time_limit, callback)
     if criterion == "stability":
-        return _by_stability(chosen, source, grid, cuts, draws, random_state, plan)
+        return _by_stability(chosen, source, grid, cuts, draws, random_state, resources)
     if criterion == "ebic":
         trials: Sequence[Trial] = [(source.moments, None)]
     else:
         rng = default_rng(draw_seeds(random_state, 1)[0])
         trials = _held_out(source.folds(folds, rng))
-    return _by_likelihood(chosen, trials, grid, cuts, plan, criterion)
+    return _by_likelihood(chosen, trials, grid, cuts, resources, criterion)
 
 
 def _held_out(parts: list[Moments]) -> list[Trial]:
@@ -171,21 +178,22 @@ def _by_likelihood(
     trials: Sequence[Trial],
     grid: tuple[float, ...],
     cuts: tuple[float, ...],
-    plan: Plan,
+    resources: Resources,
     criterion: str,
 ) -> Choice:
     equal = learner.get_params(deep=False).get("noise", "equal") == "equal"
     scores = np.full((len(trials), len(grid), len(cuts)), np.nan)
     edges = np.full_like(scores, np.nan)
-    notes = []
-    for place, graphs in _paths(learner, trials, grid, cuts, plan):
-        scores[place], edges[place] = zip(*(_judged(*trials[place[0]], graph, equal) for graph in graphs))
+    notes: list[Fact[Remark]] = []
+    for place, graphs in _paths(learner, trials, grid, cuts, resources):
+        scores[place], edges[place] = zip(*(_judge(*trials[place[0]], graph, equal) for graph in graphs))
     # Only penalties that every fold reached can be compared.
     reached = ~np.isnan(scores).any(axis=(0, 2))
     if not reached.any():
         raise InputError("the run ended before any penalty was tried; raise the time limit")
     if not reached.all():
-        notes.append(f"{int(reached.sum())} of {len(grid)} penalties were tried before the end")
+        count = {"done": int(reached.sum()), "requested": len(grid)}
+        notes.append(Fact.of(Remark.CUT_SHORT, what="penalties", how="the run ended", **count))
     kept = scores[:, reached], edges[:, reached]
     mean = kept[0].mean(axis=0)
     error = kept[0].std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros_like(mean)
@@ -193,43 +201,43 @@ def _by_likelihood(
     # The first within reach has the largest penalty, and among its thresholds the largest.
     row, column = np.argwhere(mean <= mean[best] + error[best])[0]
     values = tuple(np.array(grid)[reached].tolist())
-    notes += _at_the_end(values, values[row])
+    notes += _note_end(values, values[row])
     curve = _rows(mean), _rows(error), _rows(kept[1].mean(axis=0))
     return Choice(criterion, values, cuts, *curve, values[row], cuts[column], tuple(notes))
 
 
 def _paths(
-    learner: ContinuousLearner, trials: Sequence[Trial], grid: tuple[float, ...], cuts: tuple[float, ...], plan: Plan
+    learner: ContinuousLearner,
+    trials: Sequence[Trial],
+    grid: tuple[float, ...],
+    cuts: tuple[float, ...],
+    resources: Resources,
 ) -> Iterator[tuple[tuple[int, int], list[Bools]]]:
     """Graphs by (trial, penalty) and threshold; penalties go down within a trial, each from the solution before."""
     starts: list[Floats | None] = [None] * len(trials)
     for step, value in enumerate(grid):
         for trial, (moments, _) in enumerate(trials):
-            if time_left(plan.deadline) == 0:
+            if resources.deadline.passed():
                 return
-            found = _fitted(learner, moments, value, starts[trial], plan)
-            if not found.converged and time_left(plan.deadline) == 0:
+            found = fit(with_settings(learner, {"l1": value}), Table.open(moments), starts[trial], resources.deadline)
+            if was_cut(found):
                 return
             starts[trial] = found.reached
             yield (trial, step), _cut_graphs(learner, moments, found, cuts)
-        if plan.ends_after(step + 1, len(grid), "penalty"):
+        if resources.ends_after(step + 1, len(grid), "penalty"):
             return
-
-
-def _fitted(learner: ContinuousLearner, moments: Moments, l1: float, start: Floats | None, plan: Plan) -> Fit:
-    return fit(with_settings(learner, {"l1": l1}), moments, start, time_left(plan.deadline))
 
 
 def _cut_graphs(learner: ContinuousLearner, moments: Moments, found: Fit, cuts: tuple[float, ...]) -> list[Bools]:
     """The graph of one solution under each threshold: all follow from the weights before the cut."""
     prune, _ = PRUNING[learner.pruning]
-    required = compiled_knowledge(getattr(learner, "knowledge", None), moments).required
+    required = compile_knowledge(getattr(learner, "knowledge", None), moments.names).required
     own, reached = found.graph.adjacency, found.graph.weights if found.reached is None else found.reached
     shielded = np.where(required, np.finfo(float).max, reached)
     return [own if cut == learner.threshold else np.not_equal(prune(shielded, cut).weights, 0) for cut in cuts]
 
 
-def _judged(train: Moments, held_out: Moments | None, edges: Bools, equal: bool) -> tuple[float, int]:
+def _judge(train: Moments, held_out: Moments | None, edges: Bools, equal: bool) -> tuple[float, int]:
     """Score of a graph refitted on `train`, with its number of edges."""
     S, count = train.covariance, int(np.count_nonzero(edges))
     varying = np.diag(S) > 0
@@ -247,12 +255,12 @@ def _judged(train: Moments, held_out: Moments | None, edges: Bools, equal: bool)
 
 def _by_stability(
     learner: ContinuousLearner,
-    source: Source,
+    source: Table,
     grid: tuple[float, ...],
     cuts: tuple[float, ...],
     draws: int,
     random_state: int | SeedSequence,
-    plan: Plan,
+    resources: Resources,
 ) -> Choice:
     if len(cuts) > 1:
         raise InputError(f"stability compares penalties under one threshold; {len(cuts)} were given")
@@ -262,19 +270,19 @@ def _by_stability(
         grid,
         draws,
         random_state=random_state,
-        n_jobs=plan.n_jobs,
-        time_limit=time_left(plan.deadline),
-        callback=plan.callback,
+        n_jobs=resources.n_jobs,
+        time_limit=resources.deadline.left(),
+        callback=resources.callback,
     )
     # A graph that is empty, or complete, is stable too: what larger penalties disagree on stays disagreed on.
     disagreement = np.maximum.accumulate(found.instability())
     accepted = np.flatnonzero(disagreement <= ACCEPTED_INSTABILITY)
     notes = list(found.notes)
     if not accepted.size:
-        notes.append(f"no penalty is stable to {ACCEPTED_INSTABILITY:g}; the largest was taken")
+        notes.append(Fact.of(Remark.NONE_STABLE, accepted=ACCEPTED_INSTABILITY))
     scores, edges = _rows(disagreement[:, None]), _rows(found.probability.sum(axis=(1, 2))[:, None])
     chosen = grid[accepted[-1] if accepted.size else 0]
-    notes += _at_the_end(grid, chosen)
+    notes += _note_end(grid, chosen)
     zeros = _rows(np.zeros((len(grid), 1)))
     return Choice("stability", grid, cuts, scores, zeros, edges, chosen, cuts[0], tuple(notes))
 
@@ -286,14 +294,13 @@ def _grid(learner: ContinuousLearner, moments: Moments) -> Floats:
     return scale * np.geomspace(1.0, 0.002, 10)
 
 
-def _at_the_end(values: tuple[float, ...], chosen: float) -> list[str]:
+def _note_end(values: tuple[float, ...], chosen: float) -> list[Fact[Remark]]:
     if len(values) > 1 and chosen in (values[0], values[-1]):
-        end = "largest" if chosen == values[0] else "smallest"
-        return [f"the chosen penalty is the {end} that was tried; a better one may lie beyond"]
+        return [Fact.of(Remark.AT_THE_END, which="largest" if chosen == values[0] else "smallest")]
     return []
 
 
-def _checked_thresholds(learner: ContinuousLearner, thresholds: ArrayLike | None) -> tuple[float, ...]:
+def _check_thresholds(learner: ContinuousLearner, thresholds: ArrayLike | None) -> tuple[float, ...]:
     given = np.asarray([learner.threshold] if thresholds is None else thresholds, dtype=float)
     if given.ndim != 1 or not given.size or not np.all(np.isfinite(given) & (given >= 0)):
         raise InputError(f"thresholds are {thresholds!r}; give one or more finite numbers, none negative")

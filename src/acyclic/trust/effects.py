@@ -10,18 +10,21 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
+from acyclic.data.table import Table
 from acyclic.errors import InputError
+from acyclic.facts import Fact, Remark
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
-from acyclic.result import Result
+from acyclic.judging import words
+from acyclic.findings import Findings
 from acyclic.scores.regression import least_squares
-from acyclic.trust.resampling import Source, draw_seeds
+from acyclic.trust.bootstrap import note_rows
+from acyclic.trust.workers import draw_seeds
 from acyclic.types import Bools, Floats
 
 __all__ = ["TotalEffects", "total_effects"]
 
-FORMAT = "acyclic total effects 1"
-GIVEN = "the intervals take the graph as given: that it may be wrong is not in them"
+FORMAT = "acyclic total effects 2"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +39,7 @@ class TotalEffects:
     level : float
         Share of the draws between `lower` and `upper`.
     draws : int
-    notes : tuple of str
+    notes : tuple of Fact of Remark
     """
 
     names: tuple[str, ...]
@@ -45,7 +48,7 @@ class TotalEffects:
     upper: Floats
     level: float
     draws: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact[Remark], ...] = ()
 
     def of(self, cause: str, outcome: str) -> tuple[float, float, float]:
         """Effect, lower and upper end of its interval, of one column on another."""
@@ -77,7 +80,7 @@ class TotalEffects:
             "level": self.level,
             "draws": self.draws,
             "effects": self.table(),
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @classmethod
@@ -98,7 +101,7 @@ class TotalEffects:
                 numbers[2],
                 float(plain["level"]),
                 int(plain["draws"]),
-                tuple(plain["notes"]),
+                tuple(Fact.from_dict(Remark, note) for note in plain["notes"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"these are no total effects of acyclic: {error}") from error
@@ -110,14 +113,14 @@ class TotalEffects:
             f"  {row['cause']} ⇝ {row['outcome']}  {row['effect']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
             for row in rows
         ]
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
     def __repr__(self) -> str:
         return f"TotalEffects({len(self.table())} effects, {self.draws} draws)"
 
 
 def total_effects(
-    graph: Dag | Result,
+    graph: Dag | Findings,
     table: Any,
     draws: int = 200,
     *,
@@ -150,29 +153,24 @@ def total_effects(
     """
     if not 0 < level < 1:
         raise InputError(f"level = {level!r}; give a share of the draws, between 0 and 1")
-    dag = graph.graph if isinstance(graph, Result) else graph
+    dag = graph.graph if isinstance(graph, Findings) else graph
     if not isinstance(dag, Dag):
         raise InputError(f"graph is {type(graph).__name__}; give a Dag or a Result")
-    source = _matched(dag, table)
+    source = _match(dag, table)
     edges = dag.adjacency
     seeds = draw_seeds(random_state, draws)
-    drawn = np.array([_effects(source.resampled(default_rng(seed)), edges) for seed in seeds])
+    drawn = np.array([_effects(source.resampled(default_rng(seed)).moments, edges) for seed in seeds])
     lower, upper = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     point = _effects(source.moments, edges)
-    return TotalEffects(dag.names, point, lower, upper, float(level), len(seeds), (*source.notes, GIVEN))
+    notes = (*note_rows(source), Fact.of(Remark.GRAPH_TAKEN_AS_GIVEN))
+    return TotalEffects(dag.names, point, lower, upper, float(level), len(seeds), notes)
 
 
-def _matched(dag: Dag, table: Any) -> Source:
+def _match(dag: Dag, table: Any) -> Table:
     """The columns of the graph, in its order."""
-    source = Source.of(table)
-    if source.moments.names == dag.names:
-        return source
-    if isinstance(table, np.ndarray) and table.shape[1] == dag.n_nodes:
-        moments = Moments(source.moments.n, source.moments.mean, source.moments.covariance, dag.names)
-        return Source(moments, source.rows)
-    moments = source.moments.select(dag.names)
-    columns = [source.moments.names.index(name) for name in dag.names]
-    return Source(moments, None if source.rows is None else source.rows[:, columns])
+    if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == dag.n_nodes:
+        return Table.open(table, names=dag.names)
+    return Table.open(table).select(dag.names)
 
 
 def _effects(moments: Moments, edges: Bools) -> Floats:

@@ -1,31 +1,29 @@
-"""One way to call any learner: an estimator, a method's name, or a function of a table."""
+"""One way to fit any learner: an estimator, a method's name, or a function of a table."""
 
 from __future__ import annotations
 
 import inspect
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from acyclic.data.moments import Moments
 from acyclic.data.table import Table
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
-from acyclic.learners.base import DagLearner
-from acyclic.learning import METHODS, learn
-from acyclic.result import Result
+from acyclic.judging.verdict import Verdict
+from acyclic.learners import DagLearner, make_learner
+from acyclic.findings import Findings
 from acyclic.types import Bools, Floats
 
 Learner: TypeAlias = DagLearner | str | Callable[..., Any]
 Estimator = TypeVar("Estimator", bound=DagLearner)
-Data: TypeAlias = Moments | Table | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,16 +34,22 @@ class Fit:
     ----------
     graph : Dag
     undetermined : ndarray of bool, shape (d, d)
-        Edges of the graph that an equivalent graph has the other way round, where the learner claims a class only.
-    converged : bool
+        Edges of the graph that nothing orients: an equivalent graph has them the other way round.
+    end : Fact of Ended
     reached : ndarray (d, d) or None
         The weights before any cut, from which a similar fit can start.
     """
 
     graph: Dag
     undetermined: Bools
-    converged: bool
+    end: Fact[Ended]
     reached: Floats | None = None
+
+    @classmethod
+    def of(cls, model: DagLearner) -> Fit:
+        """What a fitted learner found."""
+        undetermined = _undetermined(model.causal_graph_, model.verdict_)
+        return cls(model.causal_graph_, undetermined, model.verdict_.end, np.array(model.solution_.weights))
 
     @property
     def arcs(self) -> Floats:
@@ -54,12 +58,10 @@ class Fit:
         return np.asarray(self.graph.adjacency - half + half.T)
 
 
-def resolved(learner: Learner, knowledge: Any = None) -> Learner:
+def resolve_learner(learner: Learner, knowledge: Any = None) -> Learner:
     """The learner as an estimator or a function, with prior knowledge and without what belongs to one fit alone."""
     if isinstance(learner, str):
-        if learner != "auto" and learner not in METHODS:
-            raise InputError(f"there is no method {learner!r}; choose auto or one of {', '.join(METHODS)}")
-        learner = learn if learner == "auto" else METHODS[learner]()
+        learner = make_learner(learner)
     if isinstance(learner, DagLearner):
         apart = {"callback": None, "checkpoint": None, **({} if knowledge is None else {"knowledge": knowledge})}
         return with_settings(learner, apart)
@@ -83,8 +85,8 @@ def with_settings(learner: Estimator, settings: dict[str, Any]) -> Estimator:
     return copy
 
 
-def fit(learner: Learner, data: Data, start: Floats | None = None, time_limit: float | None = None) -> Fit:
-    """Fit a resolved learner; `start` and `time_limit` go to those that take them.
+def fit(learner: Learner, table: Table, start: Floats | None = None, deadline: Deadline | None = None) -> Fit:
+    """Fit a resolved learner; the start goes to those that take one.
 
     A learner's own start and a learner's own shorter limit are kept.
     """
@@ -92,14 +94,10 @@ def fit(learner: Learner, data: Data, start: Floats | None = None, time_limit: f
         # Convergence is part of what is returned.
         warnings.simplefilter("ignore", ConvergenceWarning)
         if isinstance(learner, DagLearner):
-            return _estimated(learner, data, start, time_limit)
-        options = {} if time_limit is None or "time_limit" not in _accepted(learner) else {"time_limit": time_limit}
-        return _understood(learner(data, **options), learner)  # type: ignore[operator]
-
-
-def time_left(deadline: float | None) -> float | None:
-    """Seconds until a deadline of `time.time`, which processes of one machine share; None without one."""
-    return None if deadline is None else max(deadline - time.time(), 0.0)
+            return Fit.of(_fit_estimator(learner, table, start, deadline or Deadline()))
+        limited = deadline is not None and "time_limit" in _accepted(learner)
+        options = {"time_limit": deadline.left() if deadline else None} if limited else {}
+        return _understand(learner(table, **options), learner)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -109,31 +107,33 @@ class _Informed:
     function: Callable[..., Any]
     knowledge: Any
 
-    def __call__(self, data: Data, time_limit: float | None = None) -> Any:
+    def __call__(self, table: Table, time_limit: float | None = None) -> Any:
         options = {"time_limit": time_limit} if "time_limit" in _accepted(self.function) else {}
-        return self.function(data, knowledge=self.knowledge, **options)
+        return self.function(table, knowledge=self.knowledge, **options)
 
 
-def _estimated(learner: DagLearner, data: Data, start: Floats | None, time_limit: float | None) -> Fit:
+def _fit_estimator(learner: DagLearner, table: Table, start: Floats | None, deadline: Deadline) -> DagLearner:
     own = learner.get_params(deep=False)
-    limits = [limit for limit in (own.get("time_limit"), time_limit) if limit is not None]
-    settings: dict[str, Any] = {"time_limit": min(limits, default=None)}
+    settings: dict[str, Any] = {"time_limit": deadline.sooner(own.get("time_limit"))}
     if own.get("start") is None:
         settings["start"] = start
-    model = with_settings(learner, settings).fit(data)
-    graph, cpdag = model.causal_graph_, getattr(model, "cpdag_", None)
-    undetermined = graph.adjacency & (False if cpdag is None else cpdag.undirected)
-    return Fit(graph, undetermined, model.verdict_.converged, np.array(model.solution_.weights))
+    return with_settings(learner, settings).fit(table)
 
 
-def _understood(answer: Any, learner: Any) -> Fit:
-    if isinstance(answer, Result):
-        graph, said = answer.graph, answer.support
-        open_edges = [[said.get((a, b)) == "undetermined" for b in graph.names] for a in graph.names]
-        return Fit(graph, np.array(open_edges), answer.verdict.converged)
+def _understand(answer: Any, learner: Any) -> Fit:
+    if isinstance(answer, Findings):
+        return Fit(answer.graph, _undetermined(answer.graph, answer.verdict), answer.verdict.end)
     if isinstance(answer, Dag):
-        return Fit(answer, np.zeros(answer.weights.shape, dtype=bool), True)
+        return Fit(answer, np.zeros(answer.weights.shape, dtype=bool), Fact.of(Ended.COMPLETE))
     raise InputError(f"{_called(learner)} returned {type(answer).__name__}; it has to return a Dag or a Result")
+
+
+def _undetermined(graph: Dag, verdict: Verdict) -> Bools:
+    at = {name: position for position, name in enumerate(graph.names)}
+    undetermined = np.zeros(graph.weights.shape, dtype=bool)
+    for (source, target), orientation in verdict.support.items():
+        undetermined[at[source], at[target]] = orientation is Orientation.UNDETERMINED
+    return undetermined
 
 
 def _accepted(function: Any) -> frozenset[str]:

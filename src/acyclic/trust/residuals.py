@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import erfc, exp, sqrt
 
 import numpy as np
 from scipy.stats import rankdata
 
 from acyclic.data.moments import Moments
+from acyclic.facts import Doubt, Fact
 from acyclic.graphs.dag import Dag
 from acyclic.scores.equal_variances import EqualVariances
 from acyclic.scores.regression import least_squares
 from acyclic.types import Floats
 
-__all__ = ["EqualVariances", "Finding", "dependent_residuals", "equal_variances", "odd_residuals", "residuals_of"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A test that rejects after correction for the number of tests: about what, and with which p-value."""
-
-    about: tuple[str, ...]
-    p_value: float
-    message: str
+__all__ = ["dependent_residuals", "equal_variances", "odd_residuals", "residuals_of"]
 
 
 def equal_variances(moments: Moments, graph: Dag) -> EqualVariances:
@@ -43,8 +34,8 @@ def residuals_of(rows: Floats, moments: Moments, graph: Dag) -> Floats:
     return (rows - moments.mean) @ (np.eye(graph.n_nodes) - least_squares(moments.covariance, graph.adjacency))
 
 
-def odd_residuals(residuals: Floats, names: tuple[str, ...], level: float = 0.01) -> list[Finding]:
-    """Residuals that are not Gaussian, by the test of Jarque & Bera with Bonferroni's correction.
+def odd_residuals(residuals: Floats, names: tuple[str, ...], level: float = 0.01) -> list[str]:
+    """Columns whose residuals are not Gaussian, by the test of Jarque & Bera with Bonferroni's correction.
 
     The statistic n (skewness² / 6 + excess kurtosis² / 24) is χ² with two degrees of freedom under Gaussian noise.
     """
@@ -55,12 +46,11 @@ def odd_residuals(residuals: Floats, names: tuple[str, ...], level: float = 0.01
         skewness, excess = float(np.mean(z**3)), float(np.mean(z**4)) - 3
         p_value = exp(-n * (skewness**2 / 6 + excess**2 / 24) / 2)
         if p_value * len(names) < level:
-            shape = f"skewness {skewness:.2g}, excess kurtosis {excess:.2g}"
-            found.append(Finding((names[j],), p_value, f"the noise of {names[j]} is not Gaussian ({shape})"))
+            found.append(names[j])
     return found
 
 
-def dependent_residuals(rows: Floats, residuals: Floats, graph: Dag, level: float = 0.01) -> list[Finding]:
+def dependent_residuals(rows: Floats, residuals: Floats, graph: Dag, level: float = 0.01) -> list[Fact[Doubt]]:
     """Edges whose residual depends on the parent, which no linear model without hidden causes explains.
 
     For each edge the ranks of residual r and parent x are correlated as (r, |x|), (|r|, x) and (|r|, |x|), about their
@@ -76,10 +66,8 @@ def dependent_residuals(rows: Floats, residuals: Floats, graph: Dag, level: floa
         kind, rho = max(tests.items(), key=lambda item: abs(item[1]))
         p_value = erfc(abs(float(rho)) * sqrt(max(len(rows) - 1, 1) / 2))
         if p_value * 3 * len(pairs) < level:
-            source, target = graph.names[i], graph.names[j]
-            how = "bends" if kind == "bends" else "changes its spread"
-            message = f"what {source} leaves of {target} {how} with {source}"
-            found.append(Finding((source, target), p_value, message))
+            doubt = Doubt.BENT if kind == "bends" else Doubt.SPREADING
+            found.append(Fact.of(doubt, graph.names[i], graph.names[j], p_value=p_value))
     return found
 
 

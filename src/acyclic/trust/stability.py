@@ -10,17 +10,20 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 from numpy.typing import ArrayLike
 
+from acyclic.data.table import Table
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
+from acyclic.facts import Fact, Remark
+from acyclic.judging import words
 from acyclic.learners.base import ContinuousLearner, DagLearner
-from acyclic.trust.bootstrap import shortfall
-from acyclic.trust.fitting import Learner, fit, resolved, time_left, with_settings
-from acyclic.trust.resampling import Source, draw_seeds
-from acyclic.trust.workers import Plan, run
+from acyclic.trust.bootstrap import note_rows, note_shortfall, was_cut
+from acyclic.trust.fitting import Learner, fit, resolve_learner, with_settings
+from acyclic.trust.workers import Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats
 
 __all__ = ["Stability", "stability_selection"]
 
-FORMAT = "acyclic stability selection 1"
+FORMAT = "acyclic stability selection 2"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,7 +40,7 @@ class Stability:
     selected : float
         Mean number of edges selected under any of the penalties, q.
     draws : int
-    notes : tuple of str
+    notes : tuple of Fact of Remark
     """
 
     names: tuple[str, ...]
@@ -45,7 +48,7 @@ class Stability:
     probability: Floats
     selected: float
     draws: int
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact[Remark], ...] = ()
 
     @property
     def highest(self) -> Floats:
@@ -55,7 +58,7 @@ class Stability:
     def stable(self, cut: float = 0.8) -> list[tuple[str, str, float]]:
         """Edges with a highest probability of at least `cut`, as (source, target, probability), most stable first."""
         highest = self.highest
-        pairs = np.argwhere(highest >= _checked_cut(cut)).tolist()
+        pairs = np.argwhere(highest >= _check_cut(cut)).tolist()
         ranked = sorted(pairs, key=lambda pair: (-highest[*pair], pair))
         return [(self.names[i], self.names[j], float(highest[i, j])) for i, j in ranked]
 
@@ -66,7 +69,7 @@ class Stability:
         guessing; with strong correlations the first is an idealisation.
         """
         d = len(self.names)
-        return self.selected**2 / ((2 * _checked_cut(cut) - 1) * max(d * (d - 1), 1))
+        return self.selected**2 / ((2 * _check_cut(cut) - 1) * max(d * (d - 1), 1))
 
     def instability(self) -> Floats:
         """Mean of 2p(1 − p) over ordered pairs, by penalty: how much halves of the rows disagree (StARS)."""
@@ -90,7 +93,7 @@ class Stability:
             ],
             "selected": self.selected,
             "draws": self.draws,
-            "notes": list(self.notes),
+            "notes": [note.to_dict() for note in self.notes],
         }
 
     @classmethod
@@ -105,7 +108,8 @@ class Stability:
             for row in plain["edges"]:
                 probability[:, at[row["source"]], at[row["target"]]] = row["probability"]
             selected, draws = float(plain["selected"]), int(plain["draws"])
-            return cls(names, l1, probability, selected, draws, tuple(plain["notes"]))
+            notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
+            return cls(names, l1, probability, selected, draws, notes)
         except (KeyError, TypeError, ValueError) as error:
             raise InputError(f"this is no stability selection of acyclic: {error}") from error
 
@@ -117,7 +121,7 @@ class Stability:
             f"{self.false_edges():.2g} are expected to be false, if false edges are exchangeable."
         ]
         lines += [f"  {source} → {target}  {probability:.0%}" for source, target, probability in edges]
-        return "\n".join([*lines, *(f"Note: {note}." for note in self.notes)])
+        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
 
 def stability_selection(
@@ -157,43 +161,43 @@ def stability_selection(
     >>> all(data.graph.weights[int(a[1]), int(b[1])] != 0 for a, b, _ in stability.stable())
     True
     """
-    plan = Plan(n_jobs, cluster, time_limit, callback)
-    values, chosen = checked_l1(l1_values), with_l1(resolved(learner, knowledge))
-    source = Source.of(table)
-    harvest = run(_draw, _Shared(source, chosen, values), draw_seeds(random_state, draws), plan)
-    d, found = len(source.moments.names), list(harvest.answers.values())
+    resources = Resources(n_jobs, cluster, time_limit, callback)
+    values, chosen = check_l1(l1_values), require_l1(resolve_learner(learner, knowledge))
+    source = Table.open(table)
+    harvest = run_draws(_draw, _Shared(source, chosen, values), draw_seeds(random_state, draws), resources)
+    d, found = len(source.names), list(harvest.answers.values())
     selections = np.array(found, dtype=bool).reshape(len(found), len(values), d, d)
     total = max(len(found), 1)
     return Stability(
-        source.moments.names,
+        source.names,
         values,
         selections.sum(axis=0) / total,
         float(selections.any(axis=1).sum() / total),
         len(found),
-        (*source.notes, *shortfall(harvest, draws)),
+        (*note_rows(source), *note_shortfall(harvest, draws)),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Shared:
-    source: Source
+    table: Table
     learner: ContinuousLearner
     values: Sequence[float]
 
 
-def _draw(shared: _Shared, seed: SeedSequence, deadline: float | None) -> Bools | None:
-    moments, start = shared.source.halved(default_rng(seed)), None
+def _draw(shared: _Shared, seed: SeedSequence, deadline: Deadline) -> Bools | None:
+    table, start = shared.table.halved(default_rng(seed)), None
     selected = []
     for value in shared.values:
-        found = fit(with_settings(shared.learner, {"l1": value}), moments, start, time_left(deadline))
-        if not found.converged and time_left(deadline) == 0:
+        found = fit(with_settings(shared.learner, {"l1": value}), table, start, deadline)
+        if was_cut(found):
             return None
         selected.append(found.graph.adjacency)
         start = found.reached
     return np.array(selected)
 
 
-def checked_l1(values: ArrayLike) -> tuple[float, ...]:
+def check_l1(values: ArrayLike) -> tuple[float, ...]:
     """The penalties, largest first."""
     given = np.asarray(values, dtype=float)
     if given.ndim != 1 or not given.size or not np.all(np.isfinite(given) & (given >= 0)):
@@ -201,7 +205,7 @@ def checked_l1(values: ArrayLike) -> tuple[float, ...]:
     return tuple(np.unique(given)[::-1].tolist())
 
 
-def with_l1(learner: Learner) -> ContinuousLearner:
+def require_l1(learner: Learner) -> ContinuousLearner:
     """The learner, if it has an L1 penalty."""
     if isinstance(learner, ContinuousLearner) and "l1" in learner.get_params(deep=False):
         return learner
@@ -209,7 +213,7 @@ def with_l1(learner: Learner) -> ContinuousLearner:
     raise InputError(f"{name} has no penalty l1; give a learner that has, such as Notears() or Golem()")
 
 
-def _checked_cut(cut: float) -> float:
+def _check_cut(cut: float) -> float:
     if not 0.5 < cut <= 1:
         raise InputError(f"cut = {cut!r}; give a probability above 0.5, up to 1")
     return cut

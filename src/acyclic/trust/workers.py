@@ -16,12 +16,13 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.trust.fitting import time_left
+from acyclic.facts import Ended, Fact
 from acyclic.types import Callback, Progress
 
 Payload = TypeVar("Payload")
-Task = Callable[[Payload, SeedSequence, float | None], Any]
+Task = Callable[[Payload, SeedSequence, Deadline], Any]
 """Takes what all draws share, the seed of one, and the deadline; None stands for a draw that time cut short."""
 
 _TRIES_TOGETHER = 2
@@ -29,7 +30,7 @@ _GRACE = 0.5
 
 
 @dataclass(frozen=True)
-class Plan:
+class Resources:
     """Where and for how long to compute.
 
     Attributes
@@ -46,42 +47,38 @@ class Plan:
 
     n_jobs: int | None = None
     cluster: Any = None
-    time_limit: float | None = None
+    time_limit: float | Deadline | None = None
     callback: Callback | None = None
-    started: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.monotonic)
+    deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.time_limit is not None and not self.time_limit >= 0:
-            raise InputError(f"time_limit has to be a number of seconds, at least 0; got {self.time_limit}")
+        given = self.time_limit
+        object.__setattr__(self, "deadline", given if isinstance(given, Deadline) else Deadline(given))
         if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int)):
             raise InputError(f"n_jobs is {self.n_jobs!r}; give a number of processes, -1 for all processors, or None")
         if self.n_jobs == 0:
             raise InputError("n_jobs is 0; give a number of processes, -1 for all processors, or None")
 
-    @property
-    def deadline(self) -> float | None:
-        """When the time is up, on the clock of `time.time`."""
-        return None if self.time_limit is None else self.started + self.time_limit
-
     def ends_after(self, done: int, total: int, what: str = "draw") -> bool:
         """Tell the callback how far the run is; whether it asks for the end."""
         if self.callback is None:
             return False
-        seconds = time.time() - self.started
+        seconds = time.monotonic() - self.started
         stage = f"{what} {done} of {total}"
         return bool(self.callback(Progress(stage, done, done, np.nan, np.nan, np.nan, 0, seconds)))
 
 
 @dataclass(frozen=True)
 class Harvest:
-    """Answers by draw in the order of the draws, why others were lost, and why the run ended early, if it did."""
+    """Answers by draw in the order of the draws, why others were lost, and how the run ended."""
 
     answers: Mapping[int, Any]
     lost: Mapping[int, str]
-    ended: str = ""
+    end: Fact[Ended]
 
 
-def run(task: Task[Payload], payload: Payload, seeds: list[SeedSequence], plan: Plan) -> Harvest:
+def run_draws(task: Task[Payload], payload: Payload, seeds: list[SeedSequence], resources: Resources) -> Harvest:
     """Compute every draw, each answer a function of payload and seed alone.
 
     A draw whose process dies is computed again; if that fails too it is lost, and only that one. Time limit, callback
@@ -89,42 +86,42 @@ def run(task: Task[Payload], payload: Payload, seeds: list[SeedSequence], plan: 
     """
     answers: dict[int, Any] = {}
     lost: dict[int, str] = {}
-    stream = outcomes(partial(_guarded, task), payload, seeds, plan)
-    ended = ""
+    stream = compute_answers(partial(_guarded, task), payload, seeds, resources)
+    end = Fact.of(Ended.COMPLETE)
     try:
         for draw, answer, failure in stream:
             if failure:
                 lost[draw] = failure
             elif answer is not None:
                 answers[draw] = answer
-            if plan.ends_after(len(answers), len(seeds)):
-                ended = "the callback asked for the end"
+            if resources.ends_after(len(answers), len(seeds)):
+                end = Fact.of(Ended.CALLBACK)
                 break
     except KeyboardInterrupt:
-        ended = "it was interrupted"
+        end = Fact.of(Ended.INTERRUPTED)
     finally:
         stream.close()
-    if not ended and len(answers) + len(lost) < len(seeds):
-        ended = f"the time limit of {plan.time_limit:g} s was reached"
-    return Harvest(dict(sorted(answers.items())), dict(sorted(lost.items())), ended)
+    if end.kind.converged and len(answers) + len(lost) < len(seeds):
+        end = resources.deadline.end()
+    return Harvest(dict(sorted(answers.items())), dict(sorted(lost.items())), end)
 
 
-Outcome = tuple[int, Any, str]
-Outcomes = Generator[Outcome, None, None]
+Answer = tuple[int, Any, str]
+Answers = Generator[Answer, None, None]
 
 
-def outcomes(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
+def compute_answers(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
     """Answers as they come: `job(payload, number, item, deadline)` gives (number, answer, failure) for each item.
 
     A job whose process dies is done again; if that fails too its failure is told, and only that one.
     """
-    stream = _on_cluster if plan.cluster is not None else _on_this_machine
-    return stream(job, payload, items, plan)
+    stream = _on_cluster if resources.cluster is not None else _on_this_machine
+    return stream(job, payload, items, resources)
 
 
-def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequence, deadline: float | None) -> Outcome:
+def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequence, deadline: Deadline) -> Answer:
     """One draw on one BLAS thread, which keeps its bits the same wherever it runs."""
-    if time_left(deadline) == 0:
+    if deadline.passed():
         return draw, None, ""
     try:
         with threadpool_limits(1):
@@ -133,41 +130,41 @@ def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequenc
         return draw, None, f"{type(error).__name__}: {error}"
 
 
-def _on_this_machine(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
-    if effective_n_jobs(plan.n_jobs) == 1:
+def _on_this_machine(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
+    if effective_n_jobs(resources.n_jobs) == 1:
         for number, item in enumerate(items):
-            yield job(payload, number, item, plan.deadline)
+            yield job(payload, number, item, resources.deadline)
         return
     waiting = dict(enumerate(items))
     while waiting:
         for _ in range(_TRIES_TOGETHER):
             try:
-                with closing(_pooled(job, payload, dict(waiting), plan)) as stream:
-                    for outcome in stream:
-                        del waiting[outcome[0]]
-                        yield outcome
+                with closing(_pooled(job, payload, dict(waiting), resources)) as stream:
+                    for answer in stream:
+                        del waiting[answer[0]]
+                        yield answer
                 return
             except BrokenProcessPool:
                 continue
         # Some job kills its process: alone in a pool, each can harm only itself. It is among the first, for joblib has
         # no more than two for each process under way.
-        for number in list(waiting)[: 2 * effective_n_jobs(plan.n_jobs)]:
+        for number in list(waiting)[: 2 * effective_n_jobs(resources.n_jobs)]:
             alone = {number: waiting.pop(number)}
             try:
-                yield from _pooled(job, payload, alone, plan)
+                yield from _pooled(job, payload, alone, resources)
             except BrokenProcessPool as error:
                 yield number, None, f"its process died: {error}".splitlines()[0]
 
 
 def _pooled(
-    job: Callable[..., Outcome], payload: Any, items: Mapping[int, Any], plan: Plan
-) -> Generator[Outcome, None, None]:
+    job: Callable[..., Answer], payload: Any, items: Mapping[int, Any], resources: Resources
+) -> Generator[Answer, None, None]:
     with parallel_config(backend="loky", inner_max_num_threads=1):
-        parallel = Parallel(n_jobs=plan.n_jobs, return_as="generator_unordered", batch_size=1)
-    stream = parallel(delayed(job)(payload, number, item, plan.deadline) for number, item in items.items())
+        parallel = Parallel(n_jobs=resources.n_jobs, return_as="generator_unordered", batch_size=1)
+    stream = parallel(delayed(job)(payload, number, item, resources.deadline) for number, item in items.items())
     try:
-        for outcome in stream:  # noqa: UP028 - closed below, where the warning is silenced
-            yield outcome
+        for answer in stream:  # noqa: UP028 - closed below, where the warning is silenced
+            yield answer
     finally:
         with warnings.catch_warnings():
             # To close the stream early is how a run ends before its time, not an oversight to warn of.
@@ -175,13 +172,13 @@ def _pooled(
             stream.close()
 
 
-def _on_cluster(job: Callable[..., Outcome], payload: Any, items: Sequence[Any], plan: Plan) -> Outcomes:
+def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
     try:
         from distributed import Client, as_completed
     except ImportError as error:
         raise MissingExtraError("cluster=…", "distributed", "cluster") from error
-    own = not isinstance(plan.cluster, Client)
-    client = _connected(plan.cluster) if own else plan.cluster
+    own = not isinstance(resources.cluster, Client)
+    client = _connected(resources.cluster) if own else resources.cluster
     futures: dict[Any, int] = {}
     try:
         with warnings.catch_warnings():
@@ -189,10 +186,10 @@ def _on_cluster(job: Callable[..., Outcome], payload: Any, items: Sequence[Any],
             # which data that were scattered to them, as the warning advises, are not.
             warnings.simplefilter("ignore", UserWarning)
             shared = client.submit(_same, payload, pure=False)
-        given = {"job": job, "payload": shared, "deadline": plan.deadline}
+        given = {"job": job, "payload": shared, "deadline": resources.deadline}
         submitted = client.map(_remote, range(len(items)), items, pure=False, retries=1, **given)
         futures = {future: number for number, future in enumerate(submitted)}
-        left = time_left(plan.deadline)
+        left = resources.deadline.left()
         for future in as_completed(futures, loop=client.loop, timeout=None if left is None else left + _GRACE):
             number = futures[future]
             yield future.result() if future.status == "finished" else (number, None, _failure(future))
@@ -204,7 +201,7 @@ def _on_cluster(job: Callable[..., Outcome], payload: Any, items: Sequence[Any],
             client.close()
 
 
-def _remote(number: int, item: Any, *, job: Callable[..., Outcome], payload: Any, deadline: float | None) -> Outcome:
+def _remote(number: int, item: Any, *, job: Callable[..., Answer], payload: Any, deadline: Deadline) -> Answer:
     return job(payload, number, item, deadline)
 
 
@@ -226,3 +223,15 @@ def _connected(address: Any) -> Any:
         return Client(address, set_as_default=False)
     except (OSError, ValueError) as error:
         raise InputError(f"no Dask scheduler answers at {address!r}: {error}") from error
+
+
+def draw_seeds(random_state: int | SeedSequence, count: int) -> list[SeedSequence]:
+    """One independent seed per draw, so that a draw is the same wherever and whenever it is computed."""
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InputError(f"draws = {count!r}; give a number of draws, at least 1")
+    if isinstance(random_state, SeedSequence):
+        # Spawning from the caller's own object would change it, and the next call with it.
+        return SeedSequence(random_state.entropy, spawn_key=(*random_state.spawn_key, 0)).spawn(count)
+    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+        raise InputError(f"random_state is {random_state!r}; give an integer >= 0 or a SeedSequence")
+    return SeedSequence(int(random_state)).spawn(count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
+from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 
 
@@ -33,11 +34,7 @@ class AugmentedLagrangian:
             self._follow(state, point)
             monitor.tick(state, stage, point.objective, point.h, rho, ended=True)
             del point  # three matrices that the next minimisation has no use for
-        if state.h <= self.h_tol:
-            state.finish(True, f"the constraint fell to {state.h:.1e}, below {self.h_tol:g}")
-        else:
-            end = f"round {state.round}" if state.round >= self.max_rounds else f"penalty {state.rho:g}"
-            state.finish(False, f"{end} was the last, with the constraint at {state.h:.1e}, above {self.h_tol:g}")
+        finish_schedule(state, self.h_tol, self.max_rounds)
 
     def _follow(self, state: State, point: Point) -> None:
         """Accept the point, or raise ρ for another attempt from the last point accepted."""
@@ -48,3 +45,13 @@ class AugmentedLagrangian:
         else:
             alpha = state.alpha + rho * point.h if self.multiplier else 0.0
             state.accept(weights=point.weights, h=point.h, rho=rho, alpha=alpha, round=state.round + 1)
+
+
+def finish_schedule(state: State, h_tol: float, max_rounds: int) -> None:
+    """Note how a schedule of growing penalties ended: at its tolerance, or after its last round or penalty."""
+    if state.h <= h_tol:
+        state.finish(Ended.CONSTRAINT_MET, h=state.h, h_tol=h_tol)
+    elif state.round >= max_rounds:
+        state.finish(Ended.ROUNDS_SPENT, round=state.round, h=state.h, h_tol=h_tol)
+    else:
+        state.finish(Ended.PENALTY_SPENT, rho=state.rho, h=state.h, h_tol=h_tol)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
+from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 
 
@@ -21,4 +22,4 @@ class CentralPath:
             point = minimise(problem, Penalty(0.0, 1 / mu), state, monitor, "central path")
             state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "central path", point.objective, point.h, 1 / mu, ended=True)
-        state.finish(True, f"the path was followed to μ = {self.path[-1]:g}")
+        state.finish(Ended.PATH_FOLLOWED, mu=self.path[-1])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
+from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 
 
@@ -25,8 +26,8 @@ class SoftPenalty:
         """Run from a state to the last minimum, in place."""
         penalties = [self.alpha] if self.detour is None else [self.detour * self.alpha, self.alpha]
         for problem, alpha in list(product(problems, penalties))[state.round :]:
-            state.shortfall = ""
+            state.shortfall = None
             point = minimise(problem, Penalty(0.0, alpha), state, monitor, "soft penalty")
             state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "soft penalty", point.objective, point.h, alpha, ended=True)
-        state.finish(not state.shortfall, state.shortfall or "the minimum of the penalised likelihood was reached")
+        state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)

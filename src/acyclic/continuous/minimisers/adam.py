@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acyclic.continuous.problem import Penalty, Point, Problem
+from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 
 
@@ -42,5 +43,5 @@ class Adam:
             monitor.tick(state, stage, point.objective, point.h, penalty.alpha)
         end = problem.at(W, penalty)
         if not before - end.total <= self.tolerance * problem.score.size(end.total):
-            state.shortfall = f"Adam made its {self.steps} steps while the objective was still falling"
+            state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="Adam", steps=self.steps)
         return end

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import Bounds, minimize
 
 from acyclic.continuous.problem import Penalty, Point, Problem
+from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
 
@@ -61,5 +62,5 @@ def lbfgs(
         function, doubled, method="L-BFGS-B", jac=True, bounds=bounds, callback=after_step, options=dict(options or {})
     )
     if found.get("status") == 1:
-        state.shortfall = f"L-BFGS-B made its {found.nit} steps without reaching a minimum"
+        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
     return problem.at(weights(found.x), penalty)

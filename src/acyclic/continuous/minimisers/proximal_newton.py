@@ -14,6 +14,7 @@ import numpy as np
 
 from acyclic._native import library, pointer
 from acyclic.continuous.problem import Penalty, Point, Problem
+from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
 
@@ -48,7 +49,7 @@ def proximal_newton(
         del following, weights, target
         state.step(point.weights)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
-    state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
+    state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="proximal Newton", steps=max_steps)
     return point
 
 

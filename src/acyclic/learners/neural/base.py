@@ -6,17 +6,18 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.random import SeedSequence
 
-from acyclic.data.knowledge import Mask
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs.dag import Dag
-from acyclic.judging.verdict import Verdict
-from acyclic.learners.base import ContinuousLearner, Table
-from acyclic.running import Solution
+from acyclic.facts import Caution, Fact
+from acyclic.judging.judge import Found
+from acyclic.learners.base import ContinuousLearner
+from acyclic.running import Monitor
 from acyclic.scores.additive import AdditiveModel
 from acyclic.types import Floats
 
@@ -49,10 +50,6 @@ class NeuralLearner(ContinuousLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if isinstance(self.random_state, bool) or not isinstance(self.random_state, int | np.integer):
-            raise InputError(f"random_state has to be an integer; got {self.random_state!r}")
-        if self.random_state < 0:
-            raise InputError(f"random_state has to be at least 0; got {self.random_state}")
         self._torch_device()
 
     def _torch_device(self) -> torch.device:
@@ -76,31 +73,28 @@ class NeuralLearner(ContinuousLearner):
         seed = int(children[1].generate_state(1, np.uint64)[0] >> np.uint64(1))
         return np.random.default_rng(children[0]), torch.Generator().manual_seed(seed)
 
-    def _learn(self, table: Table) -> tuple[Dag, Solution, Verdict]:
-        free = Mask.unrestricted(len(table.mask.names), table.mask.names)
-        unbounded = replace(table.mask, lower=free.lower, upper=free.upper)
-        with _one_thread():
-            graph, solution, verdict = super()._learn(replace(table, mask=unbounded))
-        if np.isfinite(table.mask.lower).any() or np.isfinite(table.mask.upper).any():
-            said = "signs and bounds of weights in prior knowledge were not used: strengths in networks have neither"
-            verdict = replace(verdict, warnings=(*verdict.warnings, said))
-        return graph, solution, verdict
+    def _compile(self, names: tuple[str, ...]) -> Mask:
+        """Prior knowledge without signs and bounds, which strengths do not have."""
+        mask, free = super()._compile(names), Mask.unrestricted(len(names), names)
+        self._bounded = bool(np.isfinite(mask.lower).any() or np.isfinite(mask.upper).any())
+        return replace(mask, lower=free.lower, upper=free.upper)
 
-    def _seen(self, table: Table) -> tuple[Any, ...]:
-        return (*super()._seen(table), self._rows(table))
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        with _one_thread():
+            found = super()._find(table, mask, monitor)
+        unused = (Fact.of(Caution.BOUNDS_UNUSED),) if self._bounded else ()
+        return replace(found, cautions=(*found.cautions, *unused))
 
     def _rows(self, table: Table) -> Floats:
         """The rows as an array (n, d), in units of standard deviations around the mean if so asked."""
-        if table.rows is None:
-            raise InputError(f"{type(self).__name__} needs rows; Moments hold only means and covariances")
-        rows = np.array(table.rows, dtype=float, order="C")
+        rows = np.array(table.rows(), dtype=float, order="C")
         if not self.standardize:
             return rows
         deviations = np.sqrt(table.moments.covariance.diagonal())
         return np.asarray((rows - table.moments.mean) / np.where(deviations > 0, deviations, 1.0))
 
     def _fit_noise(self, table: Table) -> Floats:
-        rows = np.asarray(table.rows, dtype=float)
+        rows = table.rows()
         self.mechanisms_ = AdditiveModel.fit(rows, self.adjacency_matrix_ != 0)
         return np.asarray(np.mean(self._residuals(rows) ** 2, axis=0))
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -11,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from acyclic.constraints.catalogue import constraint
 from acyclic.data.knowledge import Knowledge
-from acyclic.data.moments import Moments
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.learners.base import Table, compiled_knowledge
+from acyclic.facts import Orientation
 from acyclic.learners.neural.base import NeuralLearner, require_torch
+from acyclic.ranges import Range, number, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.additive import AdditiveModel
 from acyclic.types import Callback, Floats
@@ -85,6 +88,13 @@ class DagGnn(NeuralLearner):
     >>> fit.verdict_.converged, len(fit.elbo_) % 100
     (True, 0)
     """
+
+    method = "dag-gnn"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        **{name: whole(least=1) for name in ("hidden", "latent", "epochs", "batch_size", "max_rounds")},
+        "rate": number(above=0),
+        **{name: number(least=0) for name in ("l1", "h_tol", "rho_max")},
+    }
 
     def __init__(
         self,
@@ -163,45 +173,38 @@ class DagGnn(NeuralLearner):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name in ("hidden", "latent", "epochs", "batch_size", "max_rounds"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} has to be an integer, at least 1; got {value!r}")
-        for name in ("rate", "l1", "h_tol", "rho_max"):
-            value = getattr(self, name)
-            if not 0 <= value < np.inf or (value == 0 and name == "rate"):
-                raise InputError(f"{name} has to be {'positive' if name == 'rate' else 'at least 0'}; got {value!r}")
-
-    def _table(self, X: Any) -> Table:
+    def _open(self, X: Any) -> Table:
         if getattr(X, "ndim", 2) != 3:
             self._channels: tuple[int, ...] = ()
-            return super()._table(X)
+            return super()._open(X)
         cells = _cells(X)
         self._channels = cells.shape[2:]
         self.n_features_in_ = cells.shape[1]
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         # Notes on columns see all channels of a column as one long column.
-        moments = Moments.from_array(np.moveaxis(cells, 2, 1).reshape(-1, cells.shape[1]))
-        return Table(moments, cells, compiled_knowledge(self.knowledge, moments))
+        return Table.open(np.moveaxis(cells, 2, 1).reshape(-1, cells.shape[1]))
+
+    def _cells(self, table: Table) -> Floats:
+        """The rows as they were given: (n, d), or (n, d, k) for vector-valued columns."""
+        rows = table.rows()
+        return np.moveaxis(rows.reshape(-1, *self._channels, rows.shape[1]), -1, 1) if self._channels else rows
 
     def _rows(self, table: Table) -> Floats:
         if not self._channels:
             return super()._rows(table)
-        cells = np.array(table.rows, dtype=float)
+        cells = np.array(self._cells(table), dtype=float)
         if not self.standardize:
             return cells
         deviations = cells.std(axis=0)
         return np.asarray((cells - cells.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0))
 
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         import torch
 
         from acyclic.learners.neural.dag_gnn.training import Model, Schedule, Training, batches
 
-        mask, device = table.mask, self._torch_device()
+        device = self._torch_device()
         l1 = np.where(mask.required, 0.0, self.l1)
         sizes = int(np.prod(self._channels)), self.hidden, self.latent
         schedule = Schedule(self.epochs, self.rate, self.h_tol, self.rho_max, self.max_rounds)
@@ -217,22 +220,14 @@ class DagGnn(NeuralLearner):
             return state.solution(training.objective(), h)
 
     def _fit_noise(self, table: Table) -> Floats:
-        cells = np.asarray(table.rows, dtype=float)
+        cells = self._cells(table)
         rows = cells.reshape(len(cells), -1)
         block = np.ones((int(np.prod(self._channels)),) * 2)
         self.mechanisms_ = AdditiveModel.fit(rows, np.kron(self.adjacency_matrix_ != 0, block) != 0)
         return np.asarray(np.mean(self._residuals(rows) ** 2, axis=0))
 
-    def _describe(self) -> tuple[str, str]:
-        name = constraint(self.constraint).name
-        method = f"DAG-GNN ({name} constraint, {self.hidden} hidden units, l1 = {self.l1:g})"
-        units = "another unit for a column can turn its edges"
-        if self.standardize:
-            units = "the columns were standardised, after which equal variances are no more than a convention"
-        return method, (
-            "they rest on a linear model with equal noise variances between features, one learned function for all "
-            f"columns; {units}"
-        )
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
+        return Orientation.GENERATIVE, {"hidden": self.hidden, "l1": self.l1, "standardize": self.standardize}
 
 
 def _cells(X: Any) -> Floats:

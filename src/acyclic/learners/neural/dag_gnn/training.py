@@ -15,7 +15,9 @@ from torch import Tensor
 
 from acyclic.constraints.base import Constraint
 from acyclic.constraints.torch import value_and_gradient
+from acyclic.continuous.loops.augmented_lagrangian import finish_schedule
 from acyclic.continuous.problem import Penalty
+from acyclic.facts import Ended
 from acyclic.learners.neural.dag_gnn.networks import DenseNetworks, Networks, PiecewiseLinearNetworks
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
@@ -207,13 +209,6 @@ class Schedule:
             return {"rho": rho}
         return {"rho": rho, "h": h, "alpha": state.alpha + rho * h, "round": state.round + 1}
 
-    def finish(self, state: State) -> None:
-        """Say why there is no other round."""
-        if state.h <= self.h_tol:
-            return state.finish(True, f"the constraint fell to {state.h:.1e}, below {self.h_tol:g}")
-        end = f"round {state.round}" if state.round >= self.max_rounds else f"penalty {state.rho:g}"
-        return state.finish(False, f"{end} was the last, with the constraint at {state.h:.1e}, above {self.h_tol:g}")
-
 
 class NotFiniteError(Exception):
     """Raised when the loss, a parameter or a moment of its gradient is no longer a finite number."""
@@ -246,10 +241,9 @@ class Training:
         try:
             while self.schedule.goes_on(state):
                 self._round(state, monitor)
-            self.schedule.finish(state)
+            finish_schedule(state, self.schedule.h_tol, self.schedule.max_rounds)
         except NotFiniteError:
-            where = f"the loss was no longer finite after {len(self.losses)} epochs"
-            state.finish(False, f"{where}; rescale the columns or pass standardize=True")
+            state.finish(Ended.NOT_FINITE, steps=state.steps)
 
     def restore(self, state: State) -> None:
         """Go to where a state was left; a new one leaves everything as it was drawn."""

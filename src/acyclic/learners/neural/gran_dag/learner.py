@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from acyclic.constraints.catalogue import constraint
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.discrete.neighbours import neighbours
-from acyclic.errors import InputError
-from acyclic.graphs.dag import Dag
-from acyclic.judging.verdict import Verdict
-from acyclic.learners.base import Table
+from acyclic.facts import Empty, Fact, Orientation, Removal
+from acyclic.judging.judge import Found
 from acyclic.learners.neural.base import NeuralLearner, require_torch
+from acyclic.ranges import FLAG, NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.additive import prune_parents
-from acyclic.types import Callback, Floats
+from acyclic.types import Bools, Callback, Floats
 
 if TYPE_CHECKING:
     from acyclic.learners.neural.gran_dag.training import Training
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
 OUTPUTS = {"constant": 1, "network": 2}
 # Columns from which on "auto" selects neighbourhoods first, as published.
 MANY = 50
-DROPPED = "edges dropped by the F-test"
-NOTHING = "there is no edge to orient"
 
 
 class GranDag(NeuralLearner):
@@ -56,7 +56,7 @@ class GranDag(NeuralLearner):
         Rows in a batch, drawn without replacement by walking through the shuffled rows; and the most steps.
     validation : float
         Share of the rows that the schedule watches rather than trains on.
-    penalty, growth, ratio, tolerance, window
+    rho, growth, ratio, tolerance, window
         The schedule: μ at the start, its growth where h has not fallen to ``ratio`` times its last value, progress per
         iteration below which a subproblem is solved, and iterations between two looks.
     h_tol : float
@@ -82,13 +82,25 @@ class GranDag(NeuralLearner):
     >>> rng = np.random.default_rng(0)
     >>> cause = rng.normal(size=300)
     >>> X = np.column_stack([np.sin(2 * cause) + 0.3 * rng.normal(size=300), cause])
-    >>> fit = GranDag(rate=1e-2, penalty=1.0, tolerance=1e-2, window=20).fit(X)
+    >>> fit = GranDag(rate=1e-2, rho=1.0, tolerance=1e-2, window=20).fit(X)
     >>> [(source, target) for source, target, _ in fit.causal_graph_.edges()]
     [('x1', 'x0')]
     """
 
     # What the published rule "keep A > t + 1e-8" for the smallest t cuts before any cycle is looked at.
     threshold = 1e-8
+
+    method = "gran-dag"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "variance": one_of(*OUTPUTS),
+        "neighbours": one_of("auto", "trees") | NONE,
+        **{name: whole(least=1) for name in ("layers", "hidden", "batch_size", "max_iterations", "window", "trees")},
+        **{name: number(above=0) for name in ("rate", "rho", "growth")},
+        **{name: number(above=0) | NONE for name in ("later_rate", "cam_cutoff")},
+        **{name: number(least=0) for name in ("ratio", "tolerance", "h_tol", "clamp")},
+        "validation": number(above=0, below=1),
+        "jacobian": FLAG,
+    }
 
     def __init__(
         self,
@@ -102,7 +114,7 @@ class GranDag(NeuralLearner):
         batch_size: int = 64,
         max_iterations: int = 100_000,
         validation: float = 0.2,
-        penalty: float = 1e-3,
+        rho: float = 1e-3,
         growth: float = 10.0,
         ratio: float = 0.9,
         tolerance: float = 1e-4,
@@ -132,7 +144,7 @@ class GranDag(NeuralLearner):
         self.batch_size = batch_size
         self.max_iterations = max_iterations
         self.validation = validation
-        self.penalty = penalty
+        self.rho = rho
         self.growth = growth
         self.ratio = ratio
         self.tolerance = tolerance
@@ -152,29 +164,10 @@ class GranDag(NeuralLearner):
         self.callback = callback
         self.checkpoint = checkpoint
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        for name, accepted in (("variance", tuple(OUTPUTS)), ("neighbours", ("auto", "trees", None))):
-            if getattr(self, name) not in accepted:
-                raise InputError(f"{name} has to be one of {accepted}; got {getattr(self, name)!r}")
-        for name in ("layers", "hidden", "batch_size", "max_iterations", "window", "trees"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise InputError(f"{name} has to be a whole number, at least 1; got {value!r}")
-        for name in ("rate", "later_rate", "penalty", "growth", "cam_cutoff"):
-            value = getattr(self, name)
-            if not (value is None and name in ("later_rate", "cam_cutoff")) and not 0 < value < np.inf:
-                raise InputError(f"{name} has to be positive and finite; got {value!r}")
-        for name in ("ratio", "tolerance", "h_tol", "clamp"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} has to be at least 0 and finite; got {getattr(self, name)!r}")
-        if not 0 < self.validation < 1:
-            raise InputError(f"validation has to be a share between 0 and 1; got {self.validation!r}")
-
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         import torch
 
-        rows, mask = self._rows(table), table.mask
+        rows = self._rows(table)
         with torch.inference_mode():
             fresh = State(np.zeros(mask.allowed.shape))
             state = monitor.run(lambda s: self._train(s, rows, mask, monitor), fresh)
@@ -227,7 +220,7 @@ class GranDag(NeuralLearner):
             validation=shuffled[train:],
             constraint=constraint(self.constraint),
             required=torch.from_numpy(mask.required.T.copy()).to(device),
-            schedule=Schedule(self.penalty, self.growth, self.ratio, self.tolerance, self.window),
+            schedule=Schedule(self.rho, self.growth, self.ratio, self.tolerance, self.window),
             generator=generator,
             rates=(self.rate, self.rate if self.later_rate is None else self.later_rate),
             batch_size=self.batch_size,
@@ -236,46 +229,24 @@ class GranDag(NeuralLearner):
             h_tol=self.h_tol,
         )
 
-    def _judge(self, table: Table, solution: Solution) -> tuple[Dag, Verdict]:
-        graph, verdict = super()._judge(table, solution)
-        verdict = replace(
-            verdict,
-            details={
-                "edges before training": int(self.candidates_.sum()),
-                "edges clamped in training": int((self.candidates_ & (self.connectivity_ == 0)).sum()),
-                "edges cut to break cycles": len(verdict.removed),
-            },
-        )
-        return (graph, verdict) if self.cam_cutoff is None else self._tested(table, graph, verdict, self.cam_cutoff)
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        found = super()._find(table, mask, monitor)
+        clamped = int((self.candidates_ & (self.connectivity_ == 0)).sum())
+        details = {"edges before training": int(self.candidates_.sum()), "edges clamped in training": clamped}
+        return replace(found, keep=self._test(table, mask), details=details)
 
-    def _tested(self, table: Table, graph: Dag, verdict: Verdict, cutoff: float) -> tuple[Dag, Verdict]:
-        """Without the edges whose parent explains nothing beside the others."""
-        kept = prune_parents(self._rows(table), graph.adjacency, cutoff, table.mask.required)
-        pruned = Dag(np.where(kept, graph.weights, 0.0), graph.names)
-        dropped = graph.n_edges - pruned.n_edges
-        if not dropped:
-            return graph, replace(verdict, details={**verdict.details, DROPPED: 0})
-        said = f"{dropped} of {graph.n_edges} edges were dropped because their F-test gave p ≥ {cutoff:g}"
-        changes: dict[str, Any] = {"n_edges": pruned.n_edges, "notes": (*verdict.notes, said)}
-        if not pruned.n_edges:
-            changes |= {"assumption": NOTHING, "empty": "no parent passed the F-test; raise cam_cutoff to keep more"}
-        return pruned, replace(verdict, details={**verdict.details, DROPPED: dropped}, **changes)
+    def _test(self, table: Table, mask: Mask) -> Callable[[Bools], tuple[Bools, Fact[Removal]]] | None:
+        """CAM pruning: which edges have a parent that explains something beside the others."""
+        cutoff = self.cam_cutoff
+        if cutoff is None:
+            return None
+        why = Fact.of(Removal.F_TEST, cutoff=cutoff)
+        return lambda edges: (prune_parents(self._rows(table), edges, cutoff, mask.required), why)
 
-    def _why_empty(self, table: Table, solution: Solution, obedient: Floats) -> str:
-        if self.candidates_.any() and not obedient.any():
-            return "training clamped every edge; lower clamp"
-        return super()._why_empty(table, solution, obedient)
+    def _why_empty(self, table: Table) -> Fact[Empty] | None:
+        return Fact.of(Empty.CLAMPED) if self.candidates_.any() else None
 
-    def _describe(self) -> tuple[str, str]:
-        name, scale = constraint(self.constraint).name, f"{self.variance} variance"
-        units = f"{self.layers} × {self.hidden} hidden units"
-        method = f"GraN-DAG ({scale}, {name} constraint, {units})"
-        if self.variance == "constant":
-            return method, (
-                "they rest on additive Gaussian noise around nonlinear mechanisms; "
-                "where a mechanism is close to linear, its direction is a matter of chance"
-            )
-        return method, (
-            "they rest on Gaussian noise whose mean and scale are functions of the parents; "
-            "where the mean is close to linear and the scale to constant, the direction is a matter of chance"
-        )
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
+        constant = self.variance == "constant"
+        settings = {"variance": self.variance, "layers": self.layers, "hidden": self.hidden}
+        return Orientation.CURVATURE if constant else Orientation.MEAN_AND_SCALE, settings

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from acyclic.constraints.base import Constraint
 from acyclic.constraints.torch import value_and_gradient
+from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 
 SLOPE = 0.01
@@ -249,17 +250,16 @@ class Training:
             loss = self.networks.loss(self.held_out)
             if not isfinite(loss + self.schedule.cost(h) + float(self.optimiser.squares.max())):
                 self.restore(state)
-                state.finish(False, f"the loss left the range of numbers after {state.steps} iterations; {RESCALE}")
+                state.finish(Ended.NOT_FINITE, steps=state.steps)
                 return
             acyclic = self._acyclic(h)
             begins = not acyclic and self._follow(state.steps + done - 1, loss, h)
             self._note(state, state.steps + done, h)
             monitor.tick(state, "training", loss, h, self.schedule.penalty, ended=begins or acyclic)
             if acyclic:
-                state.finish(True, f"the constraint fell to {h:.1e}, at most {self.h_tol:g}")
+                state.finish(Ended.CONSTRAINT_MET, h=h, h_tol=self.h_tol)
                 return
-        end = f"iteration {state.steps} was the last, with the constraint at {state.h:.1e}"
-        state.finish(False, f"{end} and the objective still falling" if state.h <= self.h_tol else end)
+        state.finish(Ended.STEPS_SPENT, minimiser="RMSprop", steps=state.steps, h=state.h)
 
     def restore(self, state: State) -> None:
         """Take parameters, schedule and random stream from a state; draw the first where it has none."""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.learners.base import Table
+from acyclic.facts import Ended, Orientation
 from acyclic.learners.neural.base import NeuralLearner, require_torch
+from acyclic.ranges import ANYTHING, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.types import Callback, Floats
 
@@ -68,6 +72,18 @@ class NotearsMlp(NeuralLearner):
     0
     """
 
+    method = "notears-mlp"
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "basis": one_of(*BASES),
+        "hidden": ANYTHING,
+        "l1": number(least=0),
+        "l2": number(least=0),
+        "inner": one_of(*INNER),
+        "h_tol": number(least=0),
+        "rho_max": number(above=0),
+        "max_rounds": whole(least=0),
+    }
+
     def __init__(
         self,
         *,
@@ -112,12 +128,6 @@ class NotearsMlp(NeuralLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name, accepted in (("basis", BASES), ("inner", INNER)):
-            if getattr(self, name) not in accepted:
-                raise InputError(f"{name} has to be one of {', '.join(accepted)}; got {getattr(self, name)!r}")
-        for name in ("l1", "l2"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name} has to be at least 0 and finite; got {getattr(self, name)}")
         layers = self._layers()
         if not layers or not all(isinstance(units, int | np.integer) and units >= 1 for units in layers):
             raise InputError(f"hidden has to be a number of units, at least 1, or a tuple of such; got {self.hidden!r}")
@@ -143,12 +153,12 @@ class NotearsMlp(NeuralLearner):
         # Sines explain a small part of columns far from zero, and steps are cheap: the last digits count.
         return partial(proximal_newton, tolerance=1e-7) if self.basis == "sobolev" else proximal_newton
 
-    def _solve(self, table: Table, monitor: Monitor) -> Solution:
+    def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         from acyclic.learners.neural.notears_mlp.minimisers import NotFiniteError, OnwardLagrangian
         from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem
 
         mechanisms = self._mechanisms(self._rows(table))
-        problem = NonlinearProblem(mechanisms, constraint(self.constraint), self.l1, table.mask)
+        problem = NonlinearProblem(mechanisms, constraint(self.constraint), self.l1, mask)
         outer: Any = OnwardLagrangian(self.h_tol, self.rho_max, max_rounds=self.max_rounds)
         monitor.edges = lambda flat: int(np.count_nonzero(problem.strengths(flat)))
 
@@ -156,7 +166,7 @@ class NotearsMlp(NeuralLearner):
             try:
                 outer(problem, self._minimiser(), monitor, state)
             except NotFiniteError:
-                state.finish(False, "the loss is not finite; rescale the columns or pass standardize=True")
+                state.finish(Ended.NOT_FINITE, steps=state.steps)
 
         first = mechanisms.start(self._generators()[0], edges=self.inner == "lbfgs")
         with np.errstate(over="ignore", invalid="ignore"):
@@ -164,13 +174,6 @@ class NotearsMlp(NeuralLearner):
             point = problem.at(state.reached.reshape(problem.shape), Penalty(alpha=1.0))
         return replace(state.solution(point.objective, point.h), weights=problem.strengths(state.reached))
 
-    def _describe(self) -> tuple[str, str]:
-        name = {"mlp": "NOTEARS-MLP", "sobolev": "NOTEARS-Sobolev"}[self.basis]
+    def _describe(self) -> tuple[Orientation, dict[str, Any]]:
         units = "×".join(map(str, self._layers()))
-        what = "hidden units" if self.basis == "mlp" else "sines"
-        settings = f"{units} {what}, {constraint(self.constraint).name} constraint, l1 = {self.l1:g}, l2 = {self.l2:g}"
-        scale = "standardised columns" if self.standardize else "the units given; another unit can turn edges"
-        return f"{name} (least squares, {settings})", (
-            "they rest on nonlinear mechanisms with additive noise, for which one direction fits better, and on noise "
-            f"of about equal scale in {scale}; where mechanisms are nearly linear the scale alone decides"
-        )
+        return Orientation.CURVATURE, {"basis": self.basis, "hidden": units, "l1": self.l1, "l2": self.l2}

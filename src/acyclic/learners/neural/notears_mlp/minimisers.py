@@ -12,6 +12,7 @@ from scipy.optimize import Bounds, minimize
 from acyclic._native import library, pointer
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.problem import Penalty
+from acyclic.facts import Ended, Fact
 from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem, Point
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
@@ -70,7 +71,7 @@ def proximal_newton(
         point = following or point
         state.step(point.weights, damping=damping)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho)
-    state.shortfall = f"proximal Newton made its {max_steps} steps without reaching a minimum"
+    state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="proximal Newton", steps=max_steps)
     return point
 
 
@@ -197,5 +198,5 @@ def lbfgs(problem: NonlinearProblem, penalty: Penalty, state: State, monitor: Mo
     optimise: Any = minimize  # its published type does not know callbacks beside jac=True
     found = optimise(function, w, method="L-BFGS-B", jac=True, bounds=Bounds(lower, upper), callback=after_step)
     if found.get("status") == 1:
-        state.shortfall = f"L-BFGS-B made its {found.nit} steps without reaching a minimum"
+        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
     return problem.at(parameters(found.x), penalty)

@@ -1,0 +1,32 @@
+# The public names, listed once: type checkers read this file, and __init__.py imports a name from where it says.
+from acyclic._version import __version__ as __version__
+from acyclic.constraints.base import Constraint as Constraint
+from acyclic.constraints.catalogue import constraint as constraint
+from acyclic.data.datasets import load_network as load_network
+from acyclic.data.datasets import load_sachs as load_sachs
+from acyclic.data.knowledge import Knowledge as Knowledge
+from acyclic.data.moments import Moments as Moments
+from acyclic.data.simulate import simulate as simulate
+from acyclic.data.table import Table as Table
+from acyclic.data.table import read_table as read_table
+from acyclic.discrete.kkt import kkt_search as kkt_search
+from acyclic.discrete.skeleton import mmpc as mmpc
+from acyclic.graphs.dag import Dag as Dag
+from acyclic.graphs.equivalence import Cpdag as Cpdag
+from acyclic.graphs.metrics import compare as compare
+from acyclic.judging.verdict import Verdict as Verdict
+from acyclic.learners import *
+from acyclic.learners import make_learner as make_learner
+from acyclic.learning import learn as learn
+from acyclic.result import Result as Result
+from acyclic.result import load as load
+from acyclic.trust.audit import Audit as Audit
+from acyclic.trust.audit import audit as audit
+from acyclic.trust.bootstrap import Bootstrap as Bootstrap
+from acyclic.trust.bootstrap import bootstrap as bootstrap
+from acyclic.trust.choice import Choice as Choice
+from acyclic.trust.choice import choose_l1 as choose_l1
+from acyclic.trust.effects import TotalEffects as TotalEffects
+from acyclic.trust.effects import total_effects as total_effects
+from acyclic.trust.stability import Stability as Stability
+from acyclic.trust.stability import stability_selection as stability_selection

@@ -1,0 +1,244 @@
+"""What a run found: graph, verdict, what is behind them, and one file format for all of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy
+
+from acyclic._version import __version__
+from acyclic.data.table import Table
+from acyclic.errors import InputError
+from acyclic.facts import Ended, Orientation
+from acyclic.files import write_text
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.drawing import picture
+from acyclic.graphs.equivalence import Cpdag
+from acyclic.judging.verdict import Pair, Verdict
+from acyclic.learners import DagLearner
+
+FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
+EVIDENCE = ("confidence", "audit", "curve")
+# The words of format 1 for what orients an edge.
+_SUPPORT_1 = {"equal variances": Orientation.EQUAL_VARIANCES, "": Orientation.UNDETERMINED}
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A learned graph and what it rests on.
+
+    Attributes
+    ----------
+    graph : Dag
+        Names, weights and edges.
+    verdict : Verdict
+        How the run ended, and which assumption orients the edges. ``str()`` is readable prose.
+    cpdag : Cpdag
+        The equivalence class: what conditional independence alone can say of the graph.
+    provenance : dict
+        Method, settings, versions, seed, digest of the data, number of rows, seconds.
+    confidence, audit, curve : dict, optional
+        What `acyclic.bootstrap`, `acyclic.audit` and `acyclic.choose_l1` found, as their ``to_dict`` gives it.
+    """
+
+    graph: Dag
+    verdict: Verdict
+    cpdag: Cpdag
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    confidence: Mapping[str, Any] | None = None
+    audit: Mapping[str, Any] | None = None
+    curve: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, model: DagLearner, table: Table, **provenance: Any) -> Self:
+        """What a fitted learner found, with what it was fitted to."""
+        trace = [{"step": point.step, "objective": point.objective, "h": point.h} for point in model.solution_.trace]
+        origin = {"versions": list_versions(), "rows": table.moments.n, "data": table.digest}
+        return cls(
+            graph=model.causal_graph_,
+            verdict=model.verdict_,
+            cpdag=model.causal_graph_.cpdag(),
+            provenance={**provenance, **origin},
+            curve={"trace": trace} if trace else None,
+        )
+
+    @property
+    def support(self) -> Mapping[Pair, Orientation]:
+        """What orients each edge."""
+        return self.verdict.support
+
+    @property
+    def ended(self) -> Ended:
+        """How the run ended: the first of fit, bootstrap and audit that did not come to its own end says so."""
+        parts = [self.verdict.end.kind, *(_end_of(part) for part in (self.confidence, self.audit))]
+        return next((end for end in parts if end.stopped), self.verdict.end.kind)
+
+    def edges(self) -> list[dict[str, Any]]:
+        """One row per edge, the strongest first: the one table that terminal, page and CSV show.
+
+        ``this_way`` and ``either_way`` are the shares of the bootstrap's draws with the edge in its direction and in
+        any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap.
+        """
+        found = {(row["source"], row["target"]): row for row in (self.confidence or {}).get("edges", ())}
+        return [
+            {
+                "source": source,
+                "target": target,
+                "weight": weight,
+                **_confidence(found, source, target, known=self.confidence is not None),
+                "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
+            }
+            for source, target, weight in sorted(self.graph.edges(), key=lambda edge: -abs(edge[2]))
+        ]
+
+    def __str__(self) -> str:
+        return str(self.verdict)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.graph!r}, {self.verdict.method})"
+
+    def _repr_html_(self) -> str:
+        assumed = [edge for edge, support in self.support.items() if support is not Orientation.INDEPENDENCE]
+        return f"<div>{picture(self.graph, assumed)}{self.verdict._repr_html_()}</div>"
+
+    def with_evidence(self, *, confidence: Any = None, audit: Any = None, curve: Any = None) -> Self:
+        """The same with what was found on it later; what is None stays as it is.
+
+        Parameters
+        ----------
+        confidence, audit, curve : optional
+            What `acyclic.bootstrap`, `acyclic.audit` and `acyclic.choose_l1` return, or the ``to_dict()`` of it.
+        """
+        given = {"confidence": confidence, "audit": audit, "curve": curve}
+        plain: dict[str, Any] = {name: _as_dict(name, value) for name, value in given.items() if value is not None}
+        return replace(self, **plain)
+
+    def to_json(self) -> str:
+        """All of it as text in the format that `load` reads."""
+        plain = {
+            "format": FORMAT,
+            "names": self.graph.names,
+            "edges": [
+                {
+                    "source": source,
+                    "target": target,
+                    "weight": weight,
+                    "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
+                }
+                for source, target, weight in self.graph.edges()
+            ],
+            "undirected": self.cpdag.undirected_edges(),
+            "directed": self.cpdag.directed_edges(),
+            "verdict": self.verdict.to_dict(),
+            "provenance": dict(self.provenance),
+            **{name: dict(getattr(self, name)) for name in EVIDENCE if getattr(self, name) is not None},
+        }
+        return json.dumps(_jsonable(plain), indent=1, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a JSON file: whole, or not at all."""
+        write_text(path, self.to_json())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The inverse of `to_json`; files of format 1 are read too."""
+        try:
+            plain = json.loads(text)
+            old = plain["format"] == FORMAT_1
+            if not old and plain["format"] != FORMAT:
+                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
+            names, edges = plain["names"], plain["edges"]
+            graph = Dag.from_edges([(e["source"], e["target"], e["weight"]) for e in edges], names)
+            support = {(e["source"], e["target"]): _support(e["support"], old) for e in edges}
+            read = Verdict.from_format_1 if old else Verdict.from_dict
+            cpdag = _cpdag(names, plain["directed"], plain["undirected"])
+            found = {name: _as_dict(name, plain[name]) for name in EVIDENCE if plain.get(name) is not None}
+            found = {name: _upgrade(part) if old else part for name, part in found.items()}
+            return cls(graph, read(plain["verdict"], support), cpdag, plain["provenance"], **found)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(f"this is not a result file of acyclic: {error}") from None
+
+
+def is_findings(text: str) -> bool:
+    """Whether a JSON text says that it is a result, whatever else it holds."""
+    return FORMAT in text or FORMAT_1 in text
+
+
+def list_versions() -> dict[str, str]:
+    """Versions of what computed it."""
+    return {
+        "acyclic": __version__,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _end_of(part: Mapping[str, Any] | None) -> Ended:
+    plain = (part or {}).get("end")
+    return Ended(plain["kind"]) if plain else Ended.COMPLETE
+
+
+def _confidence(found: Mapping[Pair, Mapping[str, Any]], source: str, target: str, *, known: bool) -> dict[str, Any]:
+    if not known:
+        return dict.fromkeys(("this_way", "either_way", "lower", "upper"))
+    own, other = found.get((source, target), {}), found.get((target, source), {})
+    return {
+        "this_way": float(own.get("frequency", 0.0)),
+        "either_way": float((own or other).get("adjacency", 0.0)),
+        "lower": own.get("lower"),
+        "upper": own.get("upper"),
+    }
+
+
+def _support(word: str, old: bool) -> Orientation:
+    return _SUPPORT_1[word] if old and word in _SUPPORT_1 else Orientation(word)
+
+
+def _upgrade(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Evidence of format 1, whose notes and reasons were sentences."""
+    plain = {name: value for name, value in part.items() if name != "text"}
+    plain["format"] = str(part.get("format", "")).replace(" 1", " 2")
+    for name in ("notes", "reasons"):
+        if name in plain:
+            plain[name] = [{"kind": "unknown", "values": {"text": str(text)}} for text in plain[name]]
+    return plain
+
+
+def _as_dict(name: str, value: Any) -> Mapping[str, Any]:
+    plain = value.to_dict() if hasattr(value, "to_dict") else value
+    if not isinstance(plain, Mapping):
+        raise InputError(f"{name} is {type(value).__name__}; give what acyclic returned for it, or its to_dict()")
+    return plain
+
+
+def _cpdag(names: list[str], directed: list[list[str]], undirected: list[list[str]]) -> Cpdag:
+    at = {name: i for i, name in enumerate(names)}
+    arcs = np.zeros((2, len(names), len(names)), dtype=bool)
+    for source, target in directed:
+        arcs[0, at[source], at[target]] = True
+    for one, other in undirected:
+        arcs[1, at[one], at[other]] = arcs[1, at[other], at[one]] = True
+    return Cpdag(tuple(names), arcs[0], arcs[1])
+
+
+def _jsonable(value: Any) -> Any:
+    """Values that every reader of JSON takes: numbers that are not finite, which it does not have, become null."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _jsonable(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(entry) for entry in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"{type(value).__name__} cannot be written to a result file")

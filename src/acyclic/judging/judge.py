@@ -1,0 +1,188 @@
+"""judge(): from the weights that a learner found to the graph that is returned, and the verdict on it.
+
+All learners go through here: what is cut, what prior knowledge changes, why a graph is empty and what orients an edge
+is decided once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from acyclic.constraints.catalogue import constraint
+from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
+from acyclic.data.table import Table
+from acyclic.facts import Caution, Empty, Fact, Orientation, Removal
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import compelled
+from acyclic.graphs.pruning import Pruned, threshold_components, threshold_until_acyclic
+from acyclic.judging.verdict import Pair, Verdict
+from acyclic.running import Solution
+from acyclic.types import Bools, Floats
+
+PRUNING: dict[str, tuple[Callable[..., Pruned], Removal]] = {
+    "edges": (threshold_until_acyclic, Removal.WEAKEST),
+    "components": (threshold_components, Removal.WEAKEST_ON_CYCLES),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a learner found, before it is judged.
+
+    Attributes
+    ----------
+    solution : Solution
+        The weights before any cut, and how the search for them ended.
+    method, settings, details
+        As in `Verdict`.
+    orientation : Orientation
+        What the method rests on; INDEPENDENCE claims the equivalence class only.
+    threshold : float
+    pruning : {"edges", "components"} or None
+        Which edges go where cycles remain after the threshold; None if the weights are acyclic already.
+    cost : Empty
+        What keeps an edge out, if nothing else explains an empty graph: the L1 term or the price of an edge.
+    empty : Fact of Empty, optional
+        What the learner itself knows of why there is no weight.
+    keep : callable, optional
+        Which edges of an acyclic graph pass a further test, and the fact that removes the others.
+    cautions : tuple of Fact of Caution
+    """
+
+    solution: Solution
+    method: str
+    orientation: Orientation
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    threshold: float = 0.0
+    pruning: str | None = None
+    cost: Empty = Empty.NO_GAIN
+    empty: Fact[Empty] | None = None
+    keep: Callable[[Bools], tuple[Bools, Fact[Removal]]] | None = None
+    cautions: tuple[Fact[Caution], ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+def judge(table: Table, mask: Mask, found: Found) -> tuple[Dag, Verdict]:
+    """The graph of what was found, obedient to prior knowledge and acyclic, with its verdict."""
+    weights, cautions = obey(found.solution.weights, mask)
+    cut = np.where((np.abs(weights) < found.threshold) & ~mask.required, 0.0, weights)
+    final, removed = _break_cycles(cut, mask, found.pruning)
+    removed = [*_left_out(found.solution.weights, weights, mask), *removed]
+    if found.keep is not None and final.any():
+        final, untested = _keep_tested(final, mask, found.keep)
+        removed += untested
+    graph = Dag(final, table.names)
+    support = orient_edges(graph, mask, found.orientation)
+    verdict = Verdict(
+        method=found.method,
+        settings=dict(found.settings),
+        end=found.solution.end,
+        orientation=found.orientation if graph.n_edges else Orientation.NO_EDGE,
+        n_nodes=graph.n_nodes,
+        n_edges=graph.n_edges,
+        h=0.0 if found.pruning is None else _measure_cycles(found.solution.weights),
+        threshold=float(found.threshold),
+        n_cut=int(np.count_nonzero(weights) - np.count_nonzero(cut)),
+        removed=tuple(removed),
+        empty=None if graph.n_edges else _explain_empty(table.moments, mask, found, weights, removed),
+        notes=table.notes,
+        cautions=(*cautions, *found.cautions),
+        support=support,
+        details=dict(found.details),
+    )
+    return graph, verdict
+
+
+def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
+    """Weights that obey prior knowledge to the letter, and a caution for each that had to be changed.
+
+    A required edge to which the data give no weight is drawn with the smallest weight that its bounds allow.
+    """
+    if mask.is_free:
+        return weights, []
+    outside = (weights != 0) & ~mask.required & ((weights < mask.lower) | (weights > mask.upper))
+    missing = mask.required & (weights == 0)
+    changed = mask.fill_required(np.where(outside, 0.0, weights))
+    said = [
+        Fact.of(Caution.OUT_OF_BOUNDS, mask.names[i], mask.names[j], weight=float(weights[i, j]))
+        for i, j in np.argwhere(outside)
+    ]
+    said += [Fact.of(Caution.REQUIRED_WITHOUT_WEIGHT, mask.names[i], mask.names[j]) for i, j in np.argwhere(missing)]
+    return changed, said
+
+
+def orient_edges(graph: Dag, mask: Mask, orientation: Orientation) -> dict[Pair, Orientation]:
+    """What orients each edge.
+
+    Prior knowledge where it requires the edge or forbids its reverse; independence where the equivalence class compels
+    it; else what the method rests on, which is nothing where it claims the class only.
+    """
+    compelled_edges = compelled(graph)
+    rest = Orientation.UNDETERMINED if orientation is Orientation.INDEPENDENCE else orientation
+    support = {}
+    for i, j in np.argwhere(graph.adjacency).tolist():
+        known = mask.required[i, j] or not mask.allowed[j, i]
+        by_class = Orientation.INDEPENDENCE if compelled_edges[i, j] else rest
+        support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if known else by_class
+    return support
+
+
+def _measure_cycles(weights: Floats) -> float:
+    return float(constraint("fast-geometric").value_and_gradient(weights**2)[0])
+
+
+def _break_cycles(cut: Floats, mask: Mask, pruning: str | None) -> tuple[Floats, list[Fact[Removal]]]:
+    if pruning is None:
+        return cut, []
+    prune, rule = PRUNING[pruning]
+    # Required edges are acyclic among themselves: with the largest weights of all they are never the weakest.
+    shielded = prune(np.where(mask.required, np.finfo(float).max, cut))
+    removed = [_removal(rule, mask, i, j, cut[i, j]) for i, j, _ in shielded.removed]
+    return np.where(shielded.weights != 0, cut, 0.0), removed
+
+
+def _left_out(weights: Floats, obedient: Floats, mask: Mask) -> list[Fact[Removal]]:
+    gone = np.argwhere((weights != 0) & (obedient == 0))
+    return [_removal(Removal.OUT_OF_BOUNDS, mask, i, j, weights[i, j]) for i, j in gone.tolist()]
+
+
+def _keep_tested(
+    weights: Floats, mask: Mask, keep: Callable[[Bools], tuple[Bools, Fact[Removal]]]
+) -> tuple[Floats, list[Fact[Removal]]]:
+    kept, why = keep(weights != 0)
+    gone = np.argwhere((weights != 0) & ~kept).tolist()
+    removed = [
+        Fact(why.kind, (mask.names[i], mask.names[j]), (("weight", float(weights[i, j])), *why.values)) for i, j in gone
+    ]
+    return np.where(kept, weights, 0.0), removed
+
+
+def _removal(kind: Removal, mask: Mask, i: int, j: int, weight: float) -> Fact[Removal]:
+    return Fact.of(kind, mask.names[i], mask.names[j], weight=float(weight))
+
+
+def _explain_empty(
+    moments: Moments, mask: Mask, found: Found, weights: Floats, removed: list[Fact[Removal]]
+) -> Fact[Empty]:
+    S = moments.covariance
+    if len(S) == 1:
+        return Fact.of(Empty.ONE_COLUMN)
+    if not mask.allowed.any():
+        return Fact.of(Empty.ALL_FORBIDDEN)
+    if not (S - np.diag(S.diagonal())).any():
+        return Fact.of(Empty.UNCORRELATED)
+    if any(fact.kind is Removal.F_TEST for fact in removed):
+        return Fact.of(Empty.UNTESTED)
+    if weights.any():
+        largest = float(np.abs(weights).max())
+        return Fact.of(Empty.BELOW_THRESHOLD, largest=largest, threshold=float(found.threshold))
+    if found.solution.weights.any():
+        return Fact.of(Empty.OUT_OF_BOUNDS)
+    if found.empty is not None:
+        return found.empty
+    return Fact.of(found.cost if found.solution.converged else Empty.ENDED_EARLY)

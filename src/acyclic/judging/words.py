@@ -1,0 +1,319 @@
+"""The words for facts: the only place where what happened becomes a sentence.
+
+Every member of every enumeration of `acyclic.facts` has its words here; nothing is ever read back from them.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, Orientation, Remark, Removal
+
+if TYPE_CHECKING:
+    from acyclic.judging.verdict import Verdict
+
+
+class Line(NamedTuple):
+    """One sentence, and whether it is a warning that should stand out."""
+
+    text: str
+    warns: bool = False
+
+
+METHODS = {
+    "auto": "learn()",
+    "equal-variance": "Equal-variance order",
+    "order-search": "Order search (Gaussian BIC)",
+    "notears": "NOTEARS",
+    "golem": "GOLEM",
+    "nocurl": "NOCURL",
+    "ges": "GES",
+    "mmhc": "MMHC",
+    "sortnregress": "sortnregress",
+    "notears-mlp": "NOTEARS-MLP",
+    "dag-gnn": "DAG-GNN",
+    "gran-dag": "GraN-DAG",
+}
+
+ENDS = {
+    Ended.CONSTRAINT_MET: "the constraint fell to {h:.1e}, at most {h_tol:g}",
+    Ended.PATH_FOLLOWED: "the path was followed to μ = {mu:g}",
+    Ended.MINIMUM_REACHED: "the minimum of the penalised score was reached",
+    Ended.NO_BETTER_MOVE: "no further move improves the score",
+    Ended.COMPLETE: "every stage was completed",
+    Ended.ROUNDS_SPENT: "round {round} was the last, with the constraint at {h:.1e}, above {h_tol:g}",
+    Ended.PENALTY_SPENT: "penalty {rho:g} was the last, with the constraint at {h:.1e}, above {h_tol:g}",
+    Ended.STEPS_SPENT: "{minimiser} made its {steps} steps without reaching a minimum",
+    Ended.NOT_FINITE: (
+        "the loss left the range of numbers after {steps} steps; rescale the columns or pass standardize=True"
+    ),
+    Ended.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
+    Ended.CALLBACK: "the callback asked for the end",
+    Ended.INTERRUPTED: "it was interrupted",
+    Ended.UNKNOWN: "{text}",
+}
+
+ORIENTATIONS = {
+    Orientation.KNOWLEDGE: "they rest on prior knowledge",
+    Orientation.INDEPENDENCE: (
+        "they rest on conditional independence, which fixes only the compelled edges; "
+        "reversible edges are drawn in one of their possible directions"
+    ),
+    Orientation.EQUAL_VARIANCES: (
+        "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
+    ),
+    Orientation.LOSS: "they are those under which the loss of all columns together is smallest",
+    Orientation.CURVATURE: (
+        "they rest on additive noise around curved mechanisms, for which one direction fits better; "
+        "where a mechanism is close to linear, its direction is a matter of scale or chance"
+    ),
+    Orientation.MEAN_AND_SCALE: (
+        "they rest on Gaussian noise whose mean and scale are functions of the parents; "
+        "where the mean is close to linear and the scale to constant, the direction is a matter of chance"
+    ),
+    Orientation.GENERATIVE: (
+        "they rest on a linear model with equal noise variances between features, one learned function for all "
+        "columns; another unit for a column can turn its edges"
+    ),
+    Orientation.VARIANCE_ORDER: (
+        "they follow the order of the columns' variances and nothing else; another unit for a column can turn its edges"
+    ),
+    Orientation.R2_ORDER: "they follow the order of the columns' R² given all others and nothing else",
+    Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
+    Orientation.NO_EDGE: "there is no edge to orient",
+}
+# What one edge rests on, in a table.
+SUPPORTS = {
+    Orientation.KNOWLEDGE: "prior knowledge",
+    Orientation.INDEPENDENCE: "conditional independence",
+    Orientation.EQUAL_VARIANCES: "equal variances",
+    Orientation.LOSS: "the smallest loss",
+    Orientation.CURVATURE: "curved mechanisms",
+    Orientation.MEAN_AND_SCALE: "mean and scale",
+    Orientation.GENERATIVE: "equal variances of features",
+    Orientation.VARIANCE_ORDER: "the order of variances",
+    Orientation.R2_ORDER: "the order of R²",
+    Orientation.UNDETERMINED: "nothing (reversible)",
+    Orientation.NO_EDGE: "",
+}
+
+EMPTIES = {
+    Empty.ONE_COLUMN: "there is one column",
+    Empty.ALL_FORBIDDEN: "prior knowledge forbids every edge",
+    Empty.UNCORRELATED: "no two columns vary together",
+    Empty.BELOW_THRESHOLD: (
+        "the largest weight is {largest:.3g}, below the threshold of {threshold:g}; lower it or rescale"
+    ),
+    Empty.OUT_OF_BOUNDS: "every weight is outside of its bounds in prior knowledge",
+    Empty.ENDED_EARLY: "the run ended before its first edge",
+    Empty.L1: "the L1 penalty outweighs what any edge explains; lower l1, or rescale the columns",
+    Empty.NO_GAIN: "no column explains another by more than an edge costs at this number of rows",
+    Empty.NO_ORDER: (
+        "first-stage weights of at least {threshold:g} order no two nodes: there are none, or all are on one cycle"
+    ),
+    Empty.CLAMPED: "training clamped every edge; lower clamp",
+    Empty.UNTESTED: "no parent passed the F-test; raise cam_cutoff to keep more",
+    Empty.UNKNOWN: "{text}",
+}
+
+REMOVALS = {
+    Removal.WEAKEST: "the weakest edges of the graph, until no cycle is left",
+    Removal.WEAKEST_ON_CYCLES: "the weakest edges on cycles, until none is left",
+    Removal.OUT_OF_BOUNDS: "weights outside of their bounds",
+    Removal.F_TEST: "the parent explains nothing beside the others, by an F-test at {cutoff:g}",
+    Removal.UNKNOWN: "{rule}",
+}
+
+CAUTIONS = {
+    Caution.OUT_OF_BOUNDS: "{0} → {1} was left out: its weight {weight:.3g} is outside of its bounds",
+    Caution.REQUIRED_WITHOUT_WEIGHT: "{0} → {1} is there because it is required; the data give it no weight",
+    Caution.CLASS_AGAINST_KNOWLEDGE: (
+        "the best equivalence class contradicts prior knowledge; its nearest obedient graph was improved instead"
+    ),
+    Caution.BOUNDS_UNUSED: (
+        "signs and bounds of weights in prior knowledge were not used: strengths in networks have neither"
+    ),
+    Caution.UNEQUAL_VARIANCES: (
+        "equal noise variances are rejected (the largest is {spread:.3g} times the smallest), so that units orient "
+        "nothing"
+    ),
+    Caution.CLASS_ONLY: (
+        "orientation rests on conditional independence alone: {compelled} of {edges} edges are compelled by it, "
+        "{open} could point the other way"
+    ),
+    Caution.STANDARDIZED: "all columns have the same variance, as after standardising: their units can orient no edge",
+    Caution.FEW_ROWS: "there are {rows:g} rows for {columns} columns: weak edges cannot be told from chance",
+    Caution.TABLE_CHANGED: "the table is no longer the one of the run that was to be repeated",
+    Caution.UNKNOWN: "{text}",
+}
+
+DOUBTS = {
+    Doubt.UNEQUAL_VARIANCES: (
+        "the noise variances are not equal in the units given (the largest is {spread:.3g} times the smallest), and "
+        "conditional independence leaves {open} of {edges} directions open"
+    ),
+    Doubt.STANDARDIZED: (
+        "all columns have the same variance, as after standardising: the units that could orient are gone"
+    ),
+    Doubt.BENT: (
+        "a linear model without hidden causes does not fit: what {0} leaves of {1} bends with {0} "
+        "(the first of {count} such edges)"
+    ),
+    Doubt.SPREADING: (
+        "a linear model without hidden causes does not fit: what {0} leaves of {1} changes its spread with {0} "
+        "(the first of {count} such edges)"
+    ),
+    Doubt.NOT_CONVERGED: "the learner did not converge",
+    Doubt.UNKNOWN: "{text}",
+}
+
+REMARKS = {
+    Remark.PARAMETRIC: (
+        "the draws are parametric, since there are no rows to draw from: each takes mean and covariance from their "
+        "sampling distribution under Gaussian rows (Wishart)"
+    ),
+    Remark.CUT_SHORT: "{done} of {requested} {what} were done when {how}",
+    Remark.LOST: "{count} draws were lost; the first because of {reason}",
+    Remark.NOT_CONVERGED: "the learner did not converge in {count} of the draws, which count as they are",
+    Remark.NO_ROWS: "there are no rows, so the shape of the noise could not be tested",
+    Remark.ODD_NOISE: (
+        "the noise of {count} of {columns} columns is not Gaussian ({which}); methods for non-Gaussian noise could "
+        "orient more"
+    ),
+    Remark.VARIANCE_SORTED: "the learned order is nearly that of the variances, which are a matter of units",
+    Remark.GRAPH_TAKEN_AS_GIVEN: "the intervals take the graph as given: that it may be wrong is not in them",
+    Remark.NONE_STABLE: "no penalty is stable to {accepted:g}; the largest was taken",
+    Remark.AT_THE_END: "the chosen penalty is the {which} that was tried; a better one may lie beyond",
+    Remark.UNKNOWN: "{text}",
+}
+
+_WORDS: dict[Any, str] = {
+    (type(kind), kind): text
+    for table in (ENDS, EMPTIES, REMOVALS, CAUTIONS, DOUBTS, REMARKS)
+    for kind, text in table.items()
+}
+
+
+def say(fact: Fact[Kind]) -> str:
+    """The sentence of a fact, without capital and full stop.
+
+    Examples
+    --------
+    >>> say(Fact.of(Ended.TIME_LIMIT, seconds=2.5))
+    'the time limit of 2.5 s was reached'
+    """
+    template = "{text}" if fact.get("text") is not None else _WORDS[(type(fact.kind), fact.kind)]
+    return _FORMATTER.vformat(template, fact.about, _Values(fact.values))
+
+
+class _Values(dict[str, Any]):
+    def __missing__(self, name: str) -> None:
+        return None
+
+
+class _Formatter(string.Formatter):
+    """Says "unknown" of a value that a file did not hold, such as a number that was not finite."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return "unknown" if value is None else str(super().format_field(value, format_spec))
+
+
+_FORMATTER = _Formatter()
+
+
+def say_verdict(verdict: Verdict) -> list[Line]:
+    """The sentences of a verdict, in order."""
+    method = say_method(verdict.method, verdict.settings)
+    found = f"{_count(verdict.n_edges, 'edge')} between {_count(verdict.n_nodes, 'variable')}"
+    end = "It converged" if verdict.converged else "It did NOT converge"
+    lines = [
+        Line(f"{method} found {found}; the graph is acyclic (checked edge by edge)."),
+        Line(f"{end}: {say(verdict.end)}.", warns=not verdict.converged),
+    ]
+    if verdict.empty is not None:
+        lines.append(Line(f"The graph is empty because {say(verdict.empty)}.", warns=True))
+    if verdict.threshold > 0:
+        cut = f"{_count(verdict.n_cut, 'weight')} below {verdict.threshold:g} in absolute value"
+        lines.append(Line(f"{cut} {'was' if verdict.n_cut == 1 else 'were'} cut."))
+    lines += [Line(text) for text in _say_removed(verdict.removed)]
+    lines.append(Line(f"Directions: {ORIENTATIONS[verdict.orientation]}."))
+    lines += [Line(f"Note: {text}.") for text in say_notes(verdict.notes)]
+    return lines + [Line(f"Warning: {say(caution)}.", warns=True) for caution in verdict.cautions]
+
+
+def say_method(method: str, settings: Mapping[str, Any]) -> str:
+    """The title of a method with the settings that make it what it is."""
+    listed = ", ".join(f"{name} {_show(value)}" for name, value in settings.items())
+    title = METHODS.get(method, method)
+    return f"{title} ({listed})" if listed else title
+
+
+def say_support(orientation: Orientation) -> str:
+    """What one edge rests on, in a few words for a table."""
+    return SUPPORTS[orientation]
+
+
+def say_audit(audit: Any) -> str:
+    """An `Audit` in prose: the conclusion first, then why, then what other units change."""
+    notes = [f"Note: {say(note)}." for note in audit.notes]
+    if not audit.graph.n_edges:
+        return "\n".join(["There is no edge to audit.", *notes])
+    conclusion = "can be taken as they are" if audit.sound else "should NOT be taken as they are"
+    lines = [
+        f"The directions of these {audit.graph.n_edges} edges {conclusion}.",
+        *(f"Because: {say(reason)}." for reason in audit.reasons),
+        _say_units(audit),
+        _say_order(audit),
+        *notes,
+    ]
+    return "\n".join(lines)
+
+
+def _say_units(audit: Any) -> str:
+    if not audit.refits:
+        return "No refit under other units was done."
+    total = audit.graph.n_edges
+    parts = [f"{len(audit.surviving)} of {total} edges keep their direction"]
+    if audit.turning:
+        parts.append(f"{len(audit.turning)} only while the units are kept ({_list_some(audit.turning)})")
+    if audit.undetermined:
+        parts.append(f"{len(audit.undetermined)} have no determined direction ({_list_some(audit.undetermined)})")
+    if audit.vanishing:
+        count = len(audit.vanishing)
+        parts.append(f"in some refit no edge joins the ends of {count} ({_list_some(audit.vanishing)})")
+    if len(audit.surviving) == total:
+        parts = [f"all {total} edges keep their direction"]
+    return f"In {audit.refits} refits under other units, the standardised among them, {'; '.join(parts)}."
+
+
+def _say_order(audit: Any) -> str:
+    grows = f"Variances grow along {audit.varsortability:.0%} of the learned paths, R² along {audit.r2sortability:.0%}"
+    alone = "the same graph" if not audit.sorting_alone else f"a graph {audit.sorting_alone} edges away"
+    return f"{grows}; sorting the columns by variance and regressing, which learns nothing, gives {alone}."
+
+
+def _list_some(pairs: Any) -> str:
+    return ", ".join(" → ".join(pair) for pair in list(pairs)[:4]) + (", …" if len(pairs) > 4 else "")
+
+
+def _say_removed(removed: Iterable[Fact[Removal]]) -> list[str]:
+    by_rule: dict[str, list[str]] = {}
+    for fact in removed:
+        source, target = fact.about
+        weight = f" ({fact['weight']:.3g})" if fact.get("weight") is not None else ""
+        by_rule.setdefault(say(fact), []).append(f"{source} → {target}{weight}")
+    return [
+        f"{_count(len(edges), 'edge').capitalize()} had to go ({rule}): {', '.join(edges[:5])}"
+        f"{f' and {len(edges) - 5} more' if len(edges) > 5 else ''}."
+        for rule, edges in by_rule.items()
+    ]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _show(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

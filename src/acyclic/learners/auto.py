@@ -1,0 +1,213 @@
+"""The learner behind learn(): it lets the table decide what orients the edges, and composes the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import nan
+from typing import Any, ClassVar
+
+import numpy as np
+
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
+from acyclic.data.table import Table
+from acyclic.discrete.order import FoundOrder, equal_variance_order, polish, search_orders
+from acyclic.facts import Caution, Ended, Fact, Orientation
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import compelled
+from acyclic.judging.judge import Found
+from acyclic.learners.base import DagLearner
+from acyclic.learners.equal_variance import EqualVariance
+from acyclic.learners.golem import Golem
+from acyclic.ranges import Range
+from acyclic.running import Monitor, State
+from acyclic.scores.equal_variances import EqualVariances
+from acyclic.scores.local import price_graph, price_of_parent
+from acyclic.scores.regression import least_squares
+from acyclic.scores.residuals import squared_loss
+from acyclic.types import Callback, Floats
+
+# Beyond this size a search over orders takes minutes.
+LARGEST_SEARCH = 500
+# With fewer rows than this for each column, a second start from the continuous solution is worth its time.
+FEW_ROWS_PER_COLUMN, LARGEST_CONTINUOUS = 5, 50
+# Noise variances that differ by less than this factor still tell causes from effects often enough to be a good start.
+USEFUL_SPREAD = 100.0
+
+
+class Auto(DagLearner):
+    """Learn a DAG by what the table allows: equal noise variances if they hold, else conditional independence.
+
+    First a graph is learned under equal noise variances (order, polish, selection, and a search over orders up to 500
+    columns). If the residual variances of that graph agree with each other, it is the answer, and its directions rest
+    on this. Otherwise units carry no information about directions: the answer is then the best graph of a search under
+    the Gaussian BIC that sees correlations only, with its equivalence class ``cpdag_``.
+
+    Parameters
+    ----------
+    threshold : float
+        Weights below it, in absolute value, are cut; 0 leaves the choice of edges to the selection rule, which follows
+        n, d and the noise and does not depend on units.
+    knowledge : Knowledge or path, optional
+        Prior knowledge; the result always obeys it.
+    time_limit : float, optional
+        Seconds after which the best so far is returned.
+    callback : callable, optional
+        Called with a `Progress` at each stage; a true answer ends the run with the best so far.
+    random_state : int
+        Seed of the random starts.
+
+    Examples
+    --------
+    >>> from acyclic.data.simulate import simulate
+    >>> data = simulate(n_nodes=8, n=1000, random_state=1)
+    >>> Auto().fit(data.X).verdict_.orientation
+    <Orientation.EQUAL_VARIANCES: 'equal-variances'>
+    """
+
+    method = "auto"
+    RANGES: ClassVar[Mapping[str, Range]] = {}
+
+    def __init__(
+        self,
+        *,
+        threshold: float = 0.0,
+        knowledge: Knowledge | str | os.PathLike[str] | None = None,
+        time_limit: float | None = None,
+        callback: Callback | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.threshold = threshold
+        self.knowledge = knowledge
+        self.time_limit = time_limit
+        self.callback = callback
+        self.random_state = random_state
+
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        run = _Run(table, mask, monitor, self.random_state)
+        start = least_squares(table.moments.covariance, mask.required, mask)
+        state = monitor.run(run.stages, State(start))
+        best = run.best or _weigh(table.moments, start, equal=True)
+        return Found(
+            solution=state.solution(squared_loss(table.moments.covariance, state.weights), 0.0),
+            method=self.method,
+            orientation=Orientation.EQUAL_VARIANCES if best.equal else Orientation.INDEPENDENCE,
+            settings={"noise variances": "equal" if best.equal else "unequal"},
+            threshold=self.threshold,
+            cautions=tuple(_caution(table.moments, best, self.threshold)),
+            details=_details(table.moments, best),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Candidate:
+    """One way to explain the table: weights, their price, and the test of equal noise variances on their residuals."""
+
+    equal: bool
+    weights: Floats
+    price: float
+    test: EqualVariances
+
+
+class _Run:
+    """The stages of one fit, and the best explanation so far."""
+
+    def __init__(self, table: Table, mask: Mask, monitor: Monitor, seed: int) -> None:
+        self.table, self.moments, self.mask, self.monitor, self.seed = table, table.moments, mask, monitor, seed
+        self.best: _Candidate | None = None
+
+    def stages(self, state: State) -> None:
+        """All stages in turn, the best weights so far in the state."""
+        first = EqualVariance()._find(self.table, self.mask, Monitor(self.monitor.deadline, self.monitor.callback))
+        self._accept(state, _weigh(self.moments, first.solution.weights, equal=True), first.solution.end)
+        if not first.solution.converged:
+            return
+        assert self.best is not None
+        if self.best.test.accepted and not self.moments.is_standardized:
+            self._search_equal(state, self.best)
+        else:
+            self._search_unequal(state, self.best)
+
+    def _accept(self, state: State, candidate: _Candidate, end: Fact[Ended]) -> None:
+        self.best = candidate
+        complete = Fact.of(Ended.COMPLETE) if end.kind.converged else end
+        state.accept(weights=candidate.weights, steps=state.steps + 1, end=complete)
+
+    def _search_equal(self, state: State, start: _Candidate) -> None:
+        """Search orders from the start and, where rows are few, from a continuous solution."""
+        moments, d = self.moments, len(self.moments.names)
+        if not 3 <= d <= LARGEST_SEARCH:
+            return
+        orders = [Dag(start.weights).order]
+        if moments.n < FEW_ROWS_PER_COLUMN * d and d <= LARGEST_CONTINUOUS and self.mask.is_free:
+            self.monitor.tick(state, "continuous search", nan, 0.0, 0.0)
+            golem = Golem(time_limit=self.monitor.deadline.left(), callback=self.monitor.callback).fit(self.table)
+            if golem.solution_.end.kind.stopped:
+                self._accept(state, start, golem.solution_.end)
+                return
+            orders.append(polish(moments, golem.causal_graph_.order, self.mask, deadline=self.monitor.deadline))
+        found = self._search(state, orders, noise="equal", random_starts=0, patience=0)
+        other = _weigh(moments, found.weights, equal=True)
+        # Among so many orders some look better by chance: another one has to gain as much as an edge costs.
+        better = other.price < start.price - price_of_parent("ebic", moments.n, d)
+        self._accept(state, other if better else start, found.end)
+
+    def _search_unequal(self, state: State, start: _Candidate) -> None:
+        """Search orders by what correlations alone say.
+
+        The starts do not depend on units either, except for the equal-variance order where residual variances are
+        similar: such an order is nearly right on its own and saves the others.
+        """
+        moments = self.moments
+        useful = start.test.spread <= USEFUL_SPREAD and not moments.is_standardized
+        deadline = self.monitor.deadline
+        first = Dag(start.weights).order if useful else None
+        if first is None:
+            first = equal_variance_order(moments.standardized(), self.mask, deadline=deadline)
+        found = self._search(state, [first], random_starts=0 if useful else 2, patience=0 if useful else None)
+        # The test that decided is the one on the graph under equal variances.
+        self._accept(state, replace(_weigh(moments, found.weights, equal=False), test=start.test), found.end)
+
+    def _search(self, state: State, orders: list[Any], **options: Any) -> FoundOrder:
+        monitor = self.monitor
+        return search_orders(
+            self.moments,
+            orders,
+            mask=self.mask,
+            deadline=monitor.deadline,
+            tell=monitor.tell(state, "order search"),
+            random_state=self.seed,
+            **options,
+        )
+
+
+def _weigh(moments: Moments, weights: Floats, *, equal: bool) -> _Candidate:
+    price = price_graph(moments, weights, "ebic", equal=equal)
+    return _Candidate(equal, weights, price, EqualVariances.of(moments, weights))
+
+
+def _details(moments: Moments, best: _Candidate) -> dict[str, Any]:
+    return {
+        "price of a parent": price_of_parent("ebic", moments.n, len(moments.names)),
+        "noise variances": "equal" if best.equal else "unequal",
+        "equal variances: likelihood ratio": best.test.statistic,
+        "equal variances: accepted up to": best.test.limit,
+        "equal variances: largest to smallest": best.test.spread,
+    }
+
+
+def _caution(moments: Moments, best: _Candidate, threshold: float) -> list[Fact[Caution]]:
+    graph, said = Dag(np.where(np.abs(best.weights) < threshold, 0.0, best.weights)), []
+    if graph.n_edges and not best.equal:
+        if not best.test.accepted:
+            said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
+        fixed = int(np.count_nonzero(compelled(graph)))
+        said.append(Fact.of(Caution.CLASS_ONLY, compelled=fixed, edges=graph.n_edges, open=graph.n_edges - fixed))
+    if moments.is_standardized:
+        said.append(Fact.of(Caution.STANDARDIZED))
+    if moments.n <= 2 * len(moments.names):
+        said.append(Fact.of(Caution.FEW_ROWS, rows=moments.n, columns=len(moments.names)))
+    return said
