@@ -118,12 +118,26 @@ class Note(StrEnum):
     LOG = "log"
     WEIGHTS = "weights"
     STANDARDIZED = "standardized"
+    FEW_ROWS_COLLINEAR = "few-rows-collinear"
+    """There are no more rows than columns, so that some columns have to be determined by others."""
     MISSING = "missing"
+    """Of a column, or of the table if no column is named."""
     ROWS_LEFT_OUT = "rows-left-out"
     PAIRWISE = "pairwise"
     REPAIRED = "repaired"
     EM = "em"
+    EM_NOT_CONVERGED = "em-not-converged"
     UNKNOWN = "unknown"
+
+
+class NoRows(StrEnum):
+    """Why a table cannot give its rows."""
+
+    MOMENTS_ONLY = "moments-only"
+    WEIGHTED = "weighted"
+    INCOMPLETE = "incomplete"
+    """Cells are missing, and the rows that have them were not left out."""
+    TOO_LARGE = "too-large"
 
 
 class Caution(StrEnum):

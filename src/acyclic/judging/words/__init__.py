@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, Orientation, Remark, Removal
+from acyclic.judging.words.columns import say_note as say_note
+from acyclic.judging.words.columns import say_notes as say_notes
 
 if TYPE_CHECKING:
     from acyclic.judging.verdict import Verdict

@@ -1,0 +1,128 @@
+"""The words for what is noted about columns: one line for all columns of which the same is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from acyclic.facts import Fact, Note
+
+# So many columns are named where the same is said of more.
+_NAMED_COLUMNS: Final = 3
+# Beyond so many lines of one kind that differ in their numbers only, one line tells what they share.
+_MOST_LINES: Final = 5
+
+
+def say_note(fact: Fact[Note]) -> str:
+    """A sentence on a column or on the table, without a full stop.
+
+    >>> say_note(Fact.of(Note.CONSTANT, "dose", value=2.5))
+    "'dose' is constant: every row is 2.5"
+    """
+    if fact.kind in _OF_A_COLUMN and fact.about:
+        return f"{fact.about[0]!r} {_OF_A_COLUMN[fact.kind](fact)}"
+    return _OF_A_TABLE[fact.kind](fact)
+
+
+def say_notes(facts: Iterable[Fact[Note]]) -> list[str]:
+    """The sentences on all columns, one line for the columns of which the same is said.
+
+    >>> say_notes(Fact.of(Note.LOG, name) for name in "abcde")
+    ["'a', 'b', 'c' and 2 more: each was replaced by its natural logarithm"]
+    """
+    told = list(facts)
+    lines: dict[tuple[Note, str], list[str]] = {}
+    for fact in told:
+        of_column = fact.kind in _OF_A_COLUMN and bool(fact.about)
+        rest = _OF_A_COLUMN[fact.kind](fact) if of_column else say_note(fact)
+        lines.setdefault((fact.kind, rest), []).extend(fact.about[:1] if of_column else ())
+    many = {kind for kind in _OF_MANY if sum(key[0] is kind and bool(lines[key]) for key in lines) > _MOST_LINES}
+    shared: dict[tuple[Note, str], list[str]] = {}
+    for (kind, rest), names in lines.items():
+        shared.setdefault((kind, _OF_MANY[kind] if kind in many and names else rest), []).extend(names)
+    return [_say_of(names, rest) for (_, rest), names in shared.items()]
+
+
+def _say_of(names: Sequence[str], rest: str) -> str:
+    if len(names) < 2:
+        return " ".join([*map(repr, names), rest])
+    return f"{_list_columns(names)}: each {rest}"
+
+
+def _list_columns(names: Sequence[str]) -> str:
+    shown, more = ", ".join(map(repr, names[:_NAMED_COLUMNS])), len(names) - _NAMED_COLUMNS
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _say_relation(fact: Fact[Note]) -> str:
+    relation = " ".join(f"{term:+.4g}·{other!r}" for other, term in fact.values)
+    more = len(fact.about) - 1 - len(fact.values)
+    return f"is determined by others: constant {relation}" + (f" and {more} more terms" if more > 0 else "")
+
+
+def _say_missing(fact: Fact[Note]) -> str:
+    share = 100 * fact["count"] / fact["rows"]
+    return f"is missing in {fact['count']} of {fact['rows']} rows ({share:.3g} %)"
+
+
+def _say_cells(fact: Fact[Note]) -> str:
+    said = f"{fact['cells']} cells are missing, in {fact['incomplete']} of {fact['rows']} rows"
+    return f"{said}; {fact['left_out']} rows were left out" if fact.get("left_out") else said
+
+
+def _say_pairwise(fact: Fact[Note]) -> str:
+    rows = f"{fact['fewest']:g} to {fact['most']:g} rows"
+    return (
+        f"each covariance is that of the rows that have both columns, {rows}; "
+        f"n = {fact['n']:.6g} is the harmonic mean of these"
+    )
+
+
+def _say_em(fact: Fact[Note]) -> str:
+    said = f"the moments maximise the Gaussian likelihood of all {fact['rows']:g} rows that have a value"
+    if fact.kind is Note.EM:
+        return f"{said} (EM, {fact['iterations']} iterations)"
+    step = f"{fact['step']:.2g} standard deviations"
+    return f"{said}, but EM stopped after {fact['iterations']} iterations at steps of {step}"
+
+
+def _say_few_rows(fact: Fact[Note]) -> str:
+    verb = "is" if len(fact.about) == 1 else "are"
+    why = f"there are {fact['rows']:g} rows for {fact['columns']} columns"
+    return f"{_list_columns(fact.about)} {verb} determined by others: {why}"
+
+
+_OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
+    Note.CONSTANT: lambda fact: f"is constant: every row is {fact['value']:.6g}",
+    Note.DUPLICATE: _say_relation,
+    Note.COLLINEAR: _say_relation,
+    Note.BOOLEAN: lambda fact: "is boolean; true counts as 1 and false as 0",
+    Note.CODES: lambda fact: (
+        f"has only the {fact['count']} values {fact['listed']}: if these are codes of categories, drop it"
+    ),
+    Note.DROPPED: lambda fact: "was left out",
+    Note.LOG: lambda fact: "was replaced by its natural logarithm",
+    Note.WEIGHTS: lambda fact: "counts the rows",
+    Note.MISSING: _say_missing,
+}
+_OF_A_TABLE: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
+    Note.STANDARDIZED: lambda fact: "every column was scaled to mean 0 and variance 1",
+    Note.FEW_ROWS_COLLINEAR: _say_few_rows,
+    Note.MISSING: _say_cells,
+    Note.ROWS_LEFT_OUT: _say_cells,
+    Note.PAIRWISE: _say_pairwise,
+    Note.REPAIRED: lambda fact: (
+        f"an eigenvalue of the correlations was {fact['eigenvalue']:.3g}, so they were changed by up to "
+        f"{fact['change']:.3g}"
+    ),
+    Note.EM: _say_em,
+    Note.EM_NOT_CONVERGED: _say_em,
+    Note.UNKNOWN: lambda fact: str(fact["text"]),
+}
+_OF_MANY: Final[dict[Note, str]] = {
+    Note.CONSTANT: "is constant",
+    Note.DUPLICATE: "is determined by another",
+    Note.COLLINEAR: "is determined by others",
+    Note.CODES: "has only a few values: if these are codes of categories, drop it",
+    Note.MISSING: "is missing in some rows",
+}
