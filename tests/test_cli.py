@@ -20,8 +20,7 @@ pytest.importorskip("rich", reason="the command line needs the extra cli")
 pytest.importorskip("polars", reason="reading files needs the extra files")
 
 from acyclic.cli.commands import app
-from acyclic.cli.settings import Settings, condensed, gathered
-from acyclic.data.moments import ColumnNote
+from acyclic.cli.settings import Settings, gathered
 
 COMMANDS = ("learn", "audit", "bootstrap", "compare", "simulate", "report", "datasets")
 
@@ -173,13 +172,6 @@ def test_log_and_missing_values(here):
     assert result.provenance["rows"] == 60
     assert any("each was replaced by its natural logarithm" in note for note in result.verdict.notes)
     assert main(["learn", "t.csv", "--out", "other", "--quiet"]) == 1
-
-
-def test_notes_on_many_columns_become_one():
-    notes = [ColumnNote("log", name, (), f"{name!r} was replaced") for name in "abcde"]
-    notes += [ColumnNote("missing", "", (), "2 rows were dropped"), ColumnNote("constant", "f", (), "'f' is constant")]
-    expected = ["'a', 'b', 'c' and 2 more: each was replaced", "2 rows were dropped", "'f' is constant"]
-    assert condensed(notes) == expected
 
 
 def test_bootstrap_and_audit_go_into_the_report(table, here, capsys):

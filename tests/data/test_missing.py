@@ -5,9 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from acyclic.data.missing import Accumulator, expectation_maximisation, repaired_correlation
-from acyclic.data.moments import Moments, column_notes
+from acyclic.data.columns import column_notes
+from acyclic.data.missing import expectation_maximisation, repaired_correlation
+from acyclic.data.moments import Accumulator, Moments
 from acyclic.errors import InputError
+from acyclic.facts import Fact, Note
 
 RNG = np.random.default_rng(3)
 POLICIES = ("drop-rows", "pairwise", "em")
@@ -22,8 +24,8 @@ def moments_of(rows, missing, weights=None, pieces=1):
     accumulator = Accumulator([f"x{j}" for j in range(rows.shape[1])], missing)
     parts = np.array_split(np.arange(len(rows)), pieces)
     for part in parts:
-        accumulator.add(rows[part].copy(), None if weights is None else weights[part])
-    return accumulator.result()
+        accumulator.add(rows[part], None if weights is None else weights[part])
+    return accumulator.finish()
 
 
 def log_likelihood(rows, mean, covariance):
@@ -52,7 +54,8 @@ def test_dropping_rows_agrees_with_the_complete_ones():
     complete = rows[~np.isnan(rows).any(axis=1)]
     expected = Moments.from_array(complete)
     np.testing.assert_allclose(moments.covariance, expected.covariance, rtol=1e-11)
-    assert moments.n == len(complete) and notes[-1].message.endswith(f"{200 - len(complete)} rows were left out")
+    assert moments.n == len(complete) and notes[-1].kind is Note.ROWS_LEFT_OUT
+    assert notes[-1]["left_out"] == notes[-1]["incomplete"] == 200 - len(complete)
 
 
 def test_pairwise_agrees_with_pandas():
@@ -64,7 +67,8 @@ def test_pairwise_agrees_with_pandas():
     np.testing.assert_allclose(moments.covariance, frame.cov() * (both - 1) / both, rtol=1e-9, atol=1e-12)
     counts = both.to_numpy()[np.triu_indices(4, 1)]
     assert moments.n == pytest.approx(len(counts) / np.sum(1 / counts))
-    assert f"{counts.min()} to {counts.max()} rows" in notes[-1].message
+    assert notes[-1] == Fact.of(Note.PAIRWISE, fewest=counts.min(), most=counts.max(), n=notes[-1]["n"])
+    assert notes[-1]["n"] == moments.n
 
 
 def test_pairwise_is_repaired_where_no_table_could_have_it():
@@ -77,7 +81,8 @@ def test_pairwise_is_repaired_where_no_table_could_have_it():
     frame = pd.DataFrame(rows)
     assert np.linalg.eigvalsh(frame.cov(ddof=0))[0] < -0.1 < 0 < np.linalg.eigvalsh(moments.covariance)[0]
     np.testing.assert_allclose(np.diag(moments.covariance), frame.var(ddof=0), rtol=1e-12)
-    assert "an eigenvalue of the correlations was -" in notes[-1].message
+    assert [note.kind for note in notes[-2:]] == [Note.PAIRWISE, Note.REPAIRED]
+    assert notes[-1]["eigenvalue"] < 0 < notes[-1]["change"]
 
 
 @given(hnp.arrays(np.float64, (5, 5), elements=st.floats(-1, 1)))
@@ -111,7 +116,7 @@ def test_em_is_at_the_maximum_of_the_likelihood():
     rows = with_holes(60, 3, 0.25, rng=np.random.default_rng(5))
     rows = rows[~np.isnan(rows).all(axis=1)]
     moments, notes = moments_of(rows, "em")
-    assert "EM," in notes[-1].message and notes[-1].kind == "missing"
+    assert notes[-1].kind is Note.EM and notes[-1]["rows"] == moments.n
     best = log_likelihood(rows, moments.mean, moments.covariance)
     for _ in range(40):
         direction, step = RNG.normal(size=(3, 3)), RNG.normal(size=3)
@@ -155,10 +160,10 @@ def test_em_takes_collinear_and_constant_columns():
     full = np.column_stack([base, base[:, 0] + base[:, 1], np.full(400, 7.3)]) * 1e3 + 1e5
     rows = np.where(rng.random(full.shape) < 0.15, np.nan, full)
     moments, notes = moments_of(rows, "em")
-    assert notes[-1].kind == "missing"
+    assert notes[-1].kind is Note.EM
     contrast = np.array([1, 1, 0, -1, 0])
     assert contrast @ moments.covariance @ contrast < 1e-8 * moments.covariance[0, 0]
-    assert next((note.kind, note.column) for note in column_notes(moments)) == ("constant", "x4")
+    assert column_notes(moments)[0] == Fact.of(Note.CONSTANT, "x4", value=full[0, 4])
     assert moments.mean[4] == full[0, 4]
 
 
@@ -170,7 +175,7 @@ def test_em_says_if_it_did_not_converge(monkeypatch):
 
     monkeypatch.setattr(module, "expectation_maximisation", hurried)
     _, notes = moments_of(with_holes(50, 3, 0.3), "em")
-    assert notes[-1].kind == "not converged" and "stopped after 2 iterations" in notes[-1].message
+    assert notes[-1].kind is Note.EM_NOT_CONVERGED and notes[-1]["iterations"] == 2
 
 
 def test_em_recovers_what_depends_on_observed_cells():
@@ -196,8 +201,9 @@ def test_memory_of_em_is_one_triangle_per_pattern():
     accumulator = Accumulator(["a", "b", "c"], "em")
     rows = with_holes(5000, 3, 0.3)
     accumulator.add(rows[~np.isnan(rows).all(axis=1)])
-    assert len(accumulator._patterns) == 7
-    assert max(len(factor) for factor in accumulator._patterns.values()) <= 4
+    accumulator.finish()
+    patterns = accumulator._incomplete._patterns
+    assert len(patterns) == 7 and max(len(factor) for factor in patterns.values()) <= 4
 
 
 @pytest.mark.parametrize(
@@ -207,9 +213,9 @@ def test_memory_of_em_is_one_triangle_per_pattern():
         ([[1, np.nan], [2, 2], [3, 1], [np.nan, 4]], "none", "missing is 'none'"),
         ([[1, np.nan], [2, np.nan], [3, np.nan]], "pairwise", r"'x1' has 0 value\(s\)"),
         ([[1, np.nan], [2, 5], [3, np.nan]], "em", r"'x1' has 1 value\(s\)"),
-        ([[1, np.nan], [np.nan, 5], [3, 4]], "drop-rows", r"3 row\(s\), 1 of them complete"),
+        ([[1, np.nan], [np.nan, 5], [3, 4]], "drop-rows", r"3 sample\(s\) \(rows\), 1 of them complete"),
         ([[np.inf, 1], [1, 2]], "em", r"infinite .*'x0' \(first in row 0\)"),
-        ([[1, 2], [np.nan, 2]], "error", r"missing: 'x0' \(first in row 1\); say missing='drop-rows'"),
+        ([[1, 2], [np.nan, 2]], "error", r"missing \(NaN or null\): 'x0' \(first in row 1\); say missing='drop-rows'"),
     ],
 )
 def test_too_little_is_an_error(rows, missing, message):

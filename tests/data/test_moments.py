@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from acyclic.data import moments as module
-from acyclic.data.moments import Moments, as_moments, column_notes
+from acyclic.data.moments import Moments, as_moments
 from acyclic.errors import InputError
 
 RNG = np.random.default_rng(20)
@@ -107,15 +107,16 @@ def test_every_kind_of_number(dtype):
 
 
 def test_object_tables_hold_any_real_number():
-    X = np.array([[1, True, Fraction(1, 2)], [np.float32(3), np.bool_(False), 2.5]], dtype=object)
+    X = np.array([[1, True, Fraction(1, 2)], [np.float32(3), np.bool_(False), Decimal("2.5")]], dtype=object)
     assert Moments.from_array(X).mean.tolist() == [2.0, 0.5, 1.5]
 
 
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([[1.0, 2.0], [np.nan, 3.0]], r"NaN or infinity.*'x0' \(first in row 1\)"),
-        ([[1.0, np.inf], [np.nan, 3.0]], r"'x0' \(first in row 1\), 'x1' \(first in row 0\)"),
+        ([[1.0, 2.0], [np.nan, 3.0]], r"missing \(NaN or null\): 'x0' \(first in row 1\)"),
+        ([[1.0, np.inf], [np.nan, 3.0]], r"infinite.*'x1' \(first in row 0\)"),
+        ([[1.0, np.nan], [np.nan, 3.0]], r"'x0' \(first in row 1\), 'x1' \(first in row 0\)"),
         ([[1.0, None], [2.0, 3.0]], r"'x1' \(first in row 0\)"),
         (np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]]), r"'x0' \(first in row 1\)"),
         (np.full((3, 7), np.nan), "'x4' .* and 2 more columns"),
@@ -125,13 +126,13 @@ def test_object_tables_hold_any_real_number():
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "holds datetime64"),
         ([1.0, 2.0], r"shape \(2,\).*Reshape your data"),
         (np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)"),
-        ([[1.0, 2.0], [3.0]], "rectangular"),
+        ([[1.0, 2.0], [3.0]], "differ in length"),
         (np.zeros((0, 3)), "0 sample"),
         (np.zeros((1, 3)), "1 sample"),
         (np.zeros((3, 0)), r"0 feature\(s\) \(shape=\(3, 0\)\) while a minimum of 1 is required"),
         (sparse.eye_array(3), "sparse"),
         ([[1e200, 1.0], [-1e200, 2.0]], "column 'x0' are not finite; rescale"),
-        ([[1e308, 1.0], [1e308, 2.0], [1e308, 2.0]], "column 'x0' are not finite; rescale"),
+        ([[1e308, 1.0], [1.5e308, 2.0], [1e308, 2.0]], "column 'x0' are not finite; rescale"),
         (3.0, r"shape \(\)"),
         (None, r"shape \(\)"),
     ],
@@ -176,11 +177,12 @@ def test_fractional_weights_over_blocks_with_no_weight(monkeypatch):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1, 2], r"shape \(2,\); one weight per row, \(3,\)"),
-        ([1, -1, 1], r"weights\[1\] is -1"),
-        ([1, 1, np.inf], r"weights\[2\] is inf"),
-        ([0, 5, 0], "at least two above 0"),
-        (["a", "b", "c"], "weights holds"),
+        ([1, 2], "there is no weight for row 2"),
+        ([1, 2, 3, 4], r"shape \(4,\); one weight per row, \(3,\)"),
+        ([1, -1, 1], "weight of row 1 is -1"),
+        ([1, 1, np.inf], "weight of row 2 is inf"),
+        ([0, 5, 0], "1 sample"),
+        (["a", "b", "c"], "weights must be numbers"),
         ([0.2, 0.5, 0.3], "must not be normalised"),
     ],
 )
@@ -202,16 +204,14 @@ def test_pandas_frames():
 @pytest.mark.parametrize(("library", "build"), [("polars", "DataFrame"), ("polars", "LazyFrame"), ("pyarrow", "table")])
 def test_frames_of_other_libraries(library, build):
     frame = getattr(pytest.importorskip(library), build)(FRAME)
-    if build == "LazyFrame":
-        with pytest.raises(InputError, match=r"LazyFrame cannot be read as .* in memory"):
-            as_moments(frame)
-    else:
-        assert as_moments(frame) == PLAIN
+    assert as_moments(frame) == PLAIN
 
 
 def test_frames_in_blocks(monkeypatch):
     frame = pd.DataFrame(RNG.standard_normal((50, 4)), columns=list("abcd"))
     whole = Moments.from_array(frame.to_numpy(), names=list("abcd"))
+    monkeypatch.setattr("acyclic.data.sources._BLOCK_VALUES", 12)
+    assert Moments.from_frame(frame) == whole
     monkeypatch.setattr(module, "_BLOCK_VALUES", 12)
     assert_same(Moments.from_frame(frame), whole)
 
@@ -227,13 +227,16 @@ def test_column_names_become_strings():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"a": [1, 2], "town": ["x", "y"], "day": pd.to_datetime(["2020", "2021"])}, r"'town' \(.*'day' \("),
+        (
+            {"a": [1, 2], "town": ["x", "y"], "day": pd.to_datetime(["2020", "2021"])},
+            "'town' holds .*'day' holds dates",
+        ),
         ({"a": [1, 2], "kind": pd.Categorical(["x", "y"])}, "'kind'"),
         ({"a": [1, 2], "b": [1.0, None]}, r"'b' \(first in row 1\)"),
         ({"a": pd.array([1, None], dtype="Int64")}, r"'a' \(first in row 1\)"),
         ({"a": pd.array([True, None], dtype="boolean")}, r"'a' \(first in row 1\)"),
         ({"a": [1.0]}, "1 sample"),
-        ({}, "DataFrame cannot be read"),
+        ({}, "the table has no columns"),
     ],
 )
 def test_unusable_frames(columns, message):
@@ -242,7 +245,7 @@ def test_unusable_frames(columns, message):
 
 
 def test_from_frame_wants_a_frame():
-    with pytest.raises(InputError, match="list cannot be read as a pandas, Polars or PyArrow table"):
+    with pytest.raises(InputError, match="list cannot be read as a table"):
         Moments.from_frame([[1.0], [2.0]])
 
 
@@ -411,105 +414,3 @@ def test_equality_digest_and_repr_follow_the_content():
     assert Moments(4.0, [0.0], [[0.0]]) == Moments(4, [-0.0], [[0.0]])
     assert Moments(4.0, [0.0], [[0.0]]).digest() == Moments(4, [-0.0], [[0.0]]).digest()
     assert repr(Moments.from_array(np.eye(6))) == "Moments(n=6, d=6: x0, x1, x2, x3, …)"
-
-
-def noted(X, names=None):
-    return [(note.kind, note.column, note.others) for note in column_notes(as_moments(X, names))]
-
-
-def test_independent_columns_have_no_notes():
-    for d in (1, 2, 40):
-        assert noted(RNG.standard_normal((100, d)) * 10.0 ** RNG.integers(-6, 7, d)) == []
-
-
-@pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3, 1e15 / 7, 1e-200])
-@pytest.mark.parametrize("weights", [None, np.linspace(0.1, 3, 1000)])
-def test_constant_columns(value, weights):
-    X = np.column_stack([RNG.standard_normal(1000), np.full(1000, value)])
-    moments = Moments.from_array(X, weights=weights)
-    notes = column_notes(moments)
-    assert [(note.kind, note.column) for note in notes] == [("constant", "x1")]
-    assert f"every row is {value:.6g}" in notes[0].message
-    if weights is None:
-        assert moments.covariance[1, 1] == 0
-
-
-def test_a_small_variation_on_a_large_mean_is_not_constant():
-    assert noted(1.7e9 + RNG.standard_normal((500, 1))) == []
-    assert noted(1e12 + RNG.standard_normal((500, 1)) * 0.01) == []
-
-
-def test_duplicates_are_linear_functions_of_one_earlier_column():
-    celsius = RNG.standard_normal(60) * 8 + 15
-    X = np.column_stack([celsius, RNG.standard_normal(60), 32 + 1.8 * celsius, -celsius])
-    notes = column_notes(as_moments(X, ["C", "other", "F", "minus"]))
-    assert [(note.kind, note.column, note.others) for note in notes] == [
-        ("duplicate", "F", ("C",)),
-        ("duplicate", "minus", ("C",)),
-    ]
-    assert "constant +1.8·'C'" in notes[0].message and "constant -1·'C'" in notes[1].message
-
-
-def test_high_correlation_is_no_duplicate():
-    x = RNG.standard_normal(200)
-    assert noted(np.column_stack([x, x + 1e-4 * RNG.standard_normal(200)])) == []
-
-
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-@pytest.mark.parametrize("scale", [1.0, 1e-5])
-def test_collinear_columns_are_named_with_their_relation(offset, scale):
-    X = RNG.standard_normal((300, 6)) + offset
-    X[:, 4] = 2 * X[:, 1] - 0.5 * X[:, 3]
-    notes = column_notes(Moments.from_array(X * scale, list("abcdef")))
-    assert len(notes) == 1 and notes[0].kind == "collinear"
-    assert {notes[0].column, *notes[0].others} == {"b", "d", "e"}
-    if notes[0].column == "e":
-        assert "constant +2·'b' -0.5·'d'" in notes[0].message
-
-
-def test_two_relations_and_a_constant_and_a_duplicate():
-    X = RNG.standard_normal((200, 8))
-    X[:, 2] = X[:, 0] + X[:, 1]
-    X[:, 5] = X[:, 3] - X[:, 4]
-    X[:, 6] = 1
-    X[:, 7] = X[:, 0] * 3
-    notes = noted(X)
-    assert [note[0] for note in notes] == ["constant", "duplicate", "collinear", "collinear"]
-    relations = {frozenset((column, *others)) for kind, column, others in notes if kind == "collinear"}
-    assert relations == {frozenset({"x0", "x1", "x2"}), frozenset({"x3", "x4", "x5"})}
-
-
-@given(st.integers(2, 8), st.integers(0, 3), st.integers(0, 2**32 - 1))
-@settings(deadline=None)
-def test_as_many_collinear_columns_as_the_rank_lacks(d, dependent, seed):
-    rng = np.random.default_rng(seed)
-    free = rng.standard_normal((60, d))
-    X = np.column_stack([free, free @ rng.uniform(0.5, 2, (d, dependent))])[:, rng.permutation(d + dependent)]
-    notes = column_notes(Moments.from_array(X))
-    assert len(notes) == dependent
-    for note in notes:
-        others = [int(other[1:]) for other in note.others]
-        design = np.column_stack([X[:, others], np.ones(60)])
-        residual = X[:, int(note.column[1:])] - design @ np.linalg.lstsq(design, X[:, int(note.column[1:])])[0]
-        assert np.abs(residual).max() < 1e-6
-
-
-def test_fewer_rows_than_columns():
-    notes = column_notes(Moments.from_array(RNG.standard_normal((5, 12))))
-    assert len(notes) == 8 and all(note.kind == "collinear" and len(note.others) == 4 for note in notes)
-
-
-def test_long_relations_are_cut_short_in_the_message():
-    X = RNG.standard_normal((100, 10))
-    X[:, 9] = X[:, :9].sum(axis=1)
-    (note,) = column_notes(Moments.from_array(X))
-    assert len(note.others) == 9 and note.message.endswith("and 3 more terms")
-
-
-def test_only_constants():
-    assert [kind for kind, _, _ in noted(np.ones((4, 3)))] == ["constant"] * 3
-
-
-def test_decimal_values_are_refused_by_name():
-    with pytest.raises(InputError, match="'x0' holds Decimal"):
-        Moments.from_array(np.array([[Decimal(1)], [Decimal(2)]], dtype=object))

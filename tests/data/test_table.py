@@ -15,9 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+from acyclic.data.columns import column_notes
 from acyclic.data.moments import Moments
-from acyclic.data.table import read_table
+from acyclic.data.table import Kind, read_table
 from acyclic.errors import InputError, MissingExtraError
+from acyclic.facts import Fact, Note
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 3)) + np.array([0.0, 10.0, -1e4])
@@ -38,7 +40,7 @@ def assert_moments(moments, table):
 
 
 def kinds(table):
-    return [(note.kind, note.column) for note in table.notes]
+    return [(note.kind, note.about[0] if note.about else "") for note in table.notes]
 
 
 def source_of(kind, folder):
@@ -147,8 +149,8 @@ GOOD = "a,b\n1,2\n2,1\n3,5\n"
 BROKEN_FILES = {
     "empty": ("t.csv", "", {}, "t.csv is empty"),
     "blank lines only": ("t.csv", "\n\n\n", {}, "t.csv is empty"),
-    "header only": ("t.csv", "a,b\n", {}, r"0 row\(s\); at least 2"),
-    "one row": ("t.csv", "a,b\n1,2\n", {}, r"1 row\(s\); at least 2"),
+    "header only": ("t.csv", "a,b\n", {}, r"0 sample\(s\) \(rows\); at least 2"),
+    "one row": ("t.csv", "a,b\n1,2\n", {}, r"1 sample\(s\) \(rows\); at least 2"),
     "missing file": (None, "", {}, "there is no file"),
     "wrong suffix": ("t.xlsx", GOOD, {}, "no .csv, .tsv, .txt"),
     "binary": ("t.csv", bytes(range(256)), {}, "binary file"),
@@ -194,7 +196,7 @@ BROKEN_FILES = {
         {},
         r"'a' \(first in line 5\), 'b' \(first in line 4\); say missing",
     ),
-    "NA": ("t.csv", "a,b\n1,2\nNA,5\n", {}, r"missing: 'a' \(first in line 3\)"),
+    "NA": ("t.csv", "a,b\n1,2\nNA,5\n", {}, r"missing \(NaN or null\): 'a' \(first in line 3\)"),
     "column without values": ("t.csv", "a,b\n1,\n3,\n4,\n", {"missing": "em"}, r"'b' has 0 value\(s\); drop=\['b'\]"),
     "logarithm of zero": ("t.csv", "a,b\n1,2\n3,0\n4,1\n", {"log": ["b"]}, "'b' is 0 in line 3: only values above 0"),
     "negative weight": ("t.csv", "a,w\n1,2\n3,-1\n4,1\n", {"weights": "w"}, "weight of line 3 is -1.0"),
@@ -246,9 +248,17 @@ BROKEN_FRAMES = {
     "two names alike": (lambda: pd.DataFrame([[1, 2]] * 2, columns=["a", "a"]), {}, "cannot be read as a table"),
     "names alike as text": (lambda: pd.DataFrame([[1, 2]] * 2, columns=[1, "1"]), {}, "more than one node"),
     "no columns": (lambda: pd.DataFrame(index=[0, 1]), {}, "the table has no columns"),
-    "no rows": (lambda: pl.DataFrame({"a": [], "b": []}, schema={"a": pl.Float64, "b": pl.Float64}), {}, "0 row"),
-    "all null": (lambda: pl.DataFrame({"a": [1, 2], "b": [None, None]}), {}, r"missing: 'b' \(first in row 0\)"),
-    "missing": (lambda: pl.DataFrame({"a": [1, None], "b": [1, 2]}), {}, r"missing: 'a' \(first in row 1\)"),
+    "no rows": (lambda: pl.DataFrame({"a": [], "b": []}, schema={"a": pl.Float64, "b": pl.Float64}), {}, "0 sample"),
+    "all null": (
+        lambda: pl.DataFrame({"a": [1, 2], "b": [None, None]}),
+        {},
+        r"missing \(NaN or null\): 'b' \(first in row 0\)",
+    ),
+    "missing": (
+        lambda: pl.DataFrame({"a": [1, None], "b": [1, 2]}),
+        {},
+        r"missing \(NaN or null\): 'a' \(first in row 1\)",
+    ),
     "infinite": (lambda: pl.DataFrame({"a": [1.0, np.inf], "b": [1, 2]}), {"missing": "em"}, "infinite.*'a'"),
     "first row infinite": (
         lambda: pl.DataFrame({"a": [np.inf, 1.0]}),
@@ -408,12 +418,14 @@ def test_notes_on_columns():
     frame["twin"] = 2 * frame["x"] + 1
     frame["sum"] = frame["x"] + frame["y"]
     table = read_table(frame)
-    found = {(note.kind, note.column): note for note in table.notes}
-    expected = [("boolean", "yes"), ("codes", "grade"), ("constant", "constant"), ("duplicate", "twin")]
-    assert list(found)[:4] == expected and len(found) == 5
-    assert [kind for kind, _ in found if kind == "collinear"]
-    assert found["codes", "grade"].message.startswith("'grade' has only the 4 values 0, 1, 2, 3:")
-    assert found["duplicate", "twin"].others == ("x",)
+    assert table.notes[:4] == (
+        Fact.of(Note.BOOLEAN, "yes"),
+        Fact.of(Note.CODES, "grade", count=4, listed="0, 1, 2, 3"),
+        Fact.of(Note.CONSTANT, "constant", value=5.0),
+        Fact.of(Note.DUPLICATE, "twin", "x", x=pytest.approx(2.0)),
+    )
+    assert [note.kind for note in table.notes[4:]] == [Note.COLLINEAR]
+    assert table.kinds == dict.fromkeys(frame, Kind.CONTINUOUS) | {"grade": Kind.CODES, "yes": Kind.BOOLEAN}
 
 
 def test_text_files_with_booleans_headers_decimals_and_encodings(tmp_path):
@@ -438,10 +450,11 @@ def test_missing_marks_of_text_files(tmp_path):
     table = read_table(path, missing="drop-rows", null_values="?")
     assert_moments(table.moments, np.array([[1.0, 2.0], [6.0, 7.0]]))
     assert table.n_rows == 6
-    assert [note.message for note in table.notes if note.kind == "missing"] == [
-        "'a' is missing in 1 of 6 rows (16.7 %)",
-        "'b' is missing in 3 of 6 rows (50 %)",
-        "4 cells are missing, in 4 of 6 rows; 4 rows were left out",
+    assert list(table.notes) == [
+        *column_notes(table.moments),
+        Fact.of(Note.MISSING, "a", count=1, rows=6),
+        Fact.of(Note.MISSING, "b", count=3, rows=6),
+        Fact.of(Note.ROWS_LEFT_OUT, cells=4, incomplete=4, rows=6, left_out=4),
     ]
     np.testing.assert_array_equal(table.rows(), [[1.0, 2.0], [6.0, 7.0]])
 
@@ -480,7 +493,8 @@ def test_a_quote_without_end_does_not_fill_the_memory(tmp_path, monkeypatch):
         read_table(path)
 
 
-def test_rows_of_a_changed_file_are_refused(tmp_path):
+def test_rows_of_a_changed_file_that_was_too_long_to_keep_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("acyclic.data.reading._KEPT_VALUES", 5)
     table = read_table(write(tmp_path, GOOD))
     write(tmp_path, GOOD.replace("5", "6"))
     with pytest.raises(InputError, match="changed since"):

@@ -1,32 +1,37 @@
-"""Moments of a table: number of rows, mean and covariance; all that the linear learners see."""
+"""Moments of a table: number of rows, mean and covariance; all that the linear learners see.
+
+Hides how rows that come in blocks of any size are summed so that the bits of the moments depend on the rows alone.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import uuid
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from numbers import Real
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import lapack, solve_triangular
 
+from acyclic.data.missing import Incomplete, Missing, check_missing
+from acyclic.data.sources import ArraySource, Block, FrameSource, Place, Source, check_numbers, is_frame, weigh
 from acyclic.errors import InputError
+from acyclic.facts import Fact, Note
+from acyclic.files import write_atomically
 from acyclic.graphs.checks import check_names
-from acyclic.types import Bools, Floats, Integers
+from acyclic.types import Bools, Floats
 
-__all__ = ["ColumnNote", "Moments", "as_moments", "column_notes"]
+__all__ = ["Accumulator", "Moments", "as_moments"]
 
-_BLOCK_VALUES = 1 << 20
-_FORMAT = "acyclic moments 1"
-_DEPENDENT = 1e-12
+# Values in the blocks that are multiplied: 8 MB. Another number changes the last bits of the moments of longer tables.
+_BLOCK_VALUES: Final = 1 << 20
+_FORMAT: Final = "acyclic moments 1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +81,7 @@ class Moments:
     def from_array(cls, X: ArrayLike, names: Sequence[str] | None = None, weights: ArrayLike | None = None) -> Moments:
         """Compute the moments of a table of numbers in one pass over blocks of rows.
 
-        Each block is centred on its own mean and the blocks are merged: a large mean costs no digits.
+        `Accumulator` does it, as for every other source of rows: equal rows have moments of equal bits.
 
         Parameters
         ----------
@@ -86,28 +91,15 @@ class Moments:
         weights : array-like (n,), optional
             How many rows each row stands for; finite and not negative. Their sum becomes ``n``.
         """
-        table = _table(X)
-        counts = None if weights is None else _row_weights(weights, len(table))
-        return _accumulated(_blocks(table, table.shape[1]), check_names(names, table.shape[1]), counts)
+        source = ArraySource.open(X, names)
+        return _accumulate(source, weigh(source.blocks(source.names), weights))
 
     @classmethod
     def from_frame(cls, frame: Any) -> Moments:
-        """Compute the moments of a pandas, Polars or PyArrow table of numbers and booleans, its names as ``str``."""
-        import narwhals.stable.v2 as nw
-
-        try:
-            table: Any = nw.from_native(frame, eager_only=True)
-            names = check_names(map(str, table.columns))
-        except (TypeError, ValueError) as error:
-            what = f"{type(frame).__name__} cannot be read as a pandas, Polars or PyArrow table in memory"
-            raise InputError(f"{what}: {error}") from error
-        kinds = zip(names, table.schema.values())
-        other = [f"{name!r} ({kind})" for name, kind in kinds if not kind.is_numeric() and kind != nw.Boolean]
-        if other:
-            raise InputError(f"no numbers in {', '.join(other)}; convert these columns or leave them out")
-        floats = nw.all().cast(nw.Float64)
-        blocks = (block.select(floats).to_numpy() for block in _blocks(table, len(names)))
-        return _accumulated(blocks, names)
+        """Compute the moments of a pandas, Polars, PyArrow or Dask table of numbers and booleans, its names as str."""
+        source = FrameSource.open(frame)
+        check_numbers(source, source.names)
+        return _accumulate(source, weigh(source.blocks(source.names), None))
 
     @classmethod
     @np.errstate(over="ignore", invalid="ignore")
@@ -136,9 +128,37 @@ class Moments:
         chosen = [index[name] for name in wanted]
         return Moments(self.n, self.mean[chosen], self.covariance[np.ix_(chosen, chosen)], wanted)
 
+    @property
+    def constant(self) -> Bools:
+        """Which columns do not vary: their standard deviation is below the rounding of their mean."""
+        # Centred moments resolve a deviation down to the rounding of the mean itself, not to its square root.
+        rounding = 4 * np.finfo(np.float64).eps * np.abs(self.mean)
+        return np.asarray(np.sqrt(np.diag(self.covariance)) <= rounding)
+
+    @property
+    def is_standardized(self) -> bool:
+        """Whether all columns that vary, more than one, have the same variance: then units tell nothing.
+
+        >>> moments = Moments(9, [0.0, 0.0, 5.0], [[4.0, 1.0, 0.0], [1.0, 4.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> moments.is_standardized, moments.scaled([1, 2, 1]).is_standardized
+        (True, False)
+        """
+        variances = np.diag(self.covariance)[~self.constant]
+        # Whoever standardises in single precision, or writes six digits to a file, leaves a difference like this.
+        return len(variances) > 1 and bool(np.ptp(variances) <= 1e-6 * variances.max())
+
+    def correlation(self) -> Floats:
+        """The correlations (d, d): 1 on the diagonal, 0 all over for constant columns."""
+        constant = self.constant
+        deviation = np.where(constant, 1.0, np.sqrt(np.diag(self.covariance)))
+        correlation = np.clip(self.covariance / deviation / deviation[:, None], -1.0, 1.0)
+        np.fill_diagonal(correlation, 1.0)
+        correlation[constant] = correlation[:, constant] = 0.0
+        return np.asarray(correlation)
+
     def standardized(self) -> Moments:
         """Moments of standardised columns: the covariance is the correlation, 0 for constant columns."""
-        return Moments(self.n, np.zeros(len(self.names)), _correlation(self), self.names)
+        return Moments(self.n, np.zeros(len(self.names)), self.correlation(), self.names)
 
     def scaled(self, factors: ArrayLike) -> Moments:
         """Moments after column ``j`` is multiplied by ``factors[j]``, shape (d,), none of them 0."""
@@ -151,17 +171,10 @@ class Moments:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a NumPy ``.npz`` file without pickles; the old file stays until the new one is complete."""
-        partial = Path(path).with_name(f".{uuid.uuid4().hex}.tmp")
         text = json.dumps({"format": _FORMAT, "names": self.names}).encode()
         header = np.frombuffer(text, dtype=np.uint8)
-        try:
-            with partial.open("xb") as file:
-                np.savez(file, header=header, n=np.float64(self.n), mean=self.mean, covariance=self.covariance)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        with write_atomically(path) as file:
+            np.savez(file, header=header, n=np.float64(self.n), mean=self.mean, covariance=self.covariance)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Moments:
@@ -197,19 +210,9 @@ class Moments:
         return f"Moments(n={self.n}, d={len(self.names)}: {shown})"
 
 
-@dataclass(frozen=True)
-class ColumnNote:
-    """A remark on a column of `kind` "constant", "duplicate" or "collinear", which `others` determine."""
-
-    kind: str
-    column: str
-    others: tuple[str, ...]
-    message: str
-
-
 def as_moments(data: Any, names: Sequence[str] | None = None) -> Moments:
     """Moments of an array whose columns are `names`, of a data frame, or of moments, which stay as they are."""
-    if not isinstance(data, Moments) and not hasattr(type(data), "columns"):
+    if not isinstance(data, Moments) and not is_frame(data):
         return Moments.from_array(data, names)
     moments = data if isinstance(data, Moments) else Moments.from_frame(data)
     if names is not None and tuple(names) != moments.names:
@@ -217,27 +220,222 @@ def as_moments(data: Any, names: Sequence[str] | None = None) -> Moments:
     return moments
 
 
-def column_notes(moments: Moments) -> list[ColumnNote]:
-    """Find constant, duplicate and collinear columns.
+def _accumulate(source: Source, blocks: Iterable[Block]) -> Moments:
+    accumulator = Accumulator(source.names)
+    for block in blocks:
+        accumulator.add(*block)
+    return accumulator.finish()[0]
 
-    A column is constant if its standard deviation is below the rounding of its mean, a duplicate if its
-    correlation with an earlier column is ±1 to 1e-12, and collinear if the pivoted Cholesky factor of the
-    correlation matrix leaves it less than ``1e-12 d`` of its variance.
 
-    >>> X = [[1.0, 5.0, 2.0], [2.0, 5.0, 4.0], [4.0, 5.0, 8.0]]
-    >>> [(note.kind, note.column, note.others) for note in column_notes(Moments.from_array(X))]
-    [('constant', 'x1', ()), ('duplicate', 'x2', ('x0',))]
+def _name_row(row: int) -> str:
+    return f"row {row}"
+
+
+class Accumulator:
+    """The one way from rows to moments: one pass over blocks of rows in which NaN marks a missing cell.
+
+    The rows are first put into blocks of one size and one layout, so that the moments of the same rows have the same
+    bits whatever the pieces in which they come. Blocks are centred on a mean of the first one and then on their own,
+    and merged (Chan, Golub & LeVeque): a large mean costs no digits.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The d columns.
+    missing : str
+        ``"error"``
+            A missing cell is an error that names the column and the row.
+        ``"drop-rows"``
+            Only complete rows count; unbiased if cells are missing completely at random.
+        ``"pairwise"``
+            Entry (i, j) of the covariance is that of the rows that have both; also rests on cells that are missing
+            completely at random. If the matrix has a negative eigenvalue it is repaired by `repaired_correlation`,
+            which leaves the variances alone. ``n`` is the harmonic mean of the pairs' row counts: the sampling
+            variance of an entry goes with 1/n_ij, and 1/n is the mean of these.
+        ``"em"``
+            Maximum likelihood of a Gaussian by `expectation_maximisation`; rests on cells that are missing at random
+            given the observed ones. ``n`` counts the rows that have any value. Rows are grouped by the set of columns
+            they have and each group is kept as a triangular factor, so that one pass is enough; memory grows with the
+            number of different sets, at most d²/2 numbers for each, and never beyond the incomplete rows themselves.
+
+    Attributes
+    ----------
+    n_rows, n_incomplete, n_empty : int
+        Rows that were added, those with a missing cell, and those without any value; all known after `finish`.
+
+    Examples
+    --------
+    >>> accumulator = Accumulator(["dose", "effect"], "pairwise")
+    >>> accumulator.add(np.array([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0]]))
+    >>> moments, notes = accumulator.finish()
+    >>> moments.mean.tolist(), moments.n
+    ([3.0, 4.0], 2)
+    >>> notes[0].kind.value, notes[0].about, notes[0]["count"]
+    ('missing', ('effect',), 1)
     """
-    constant, correlation = _constant(moments), _correlation(moments)
-    twins = np.triu(np.abs(correlation) >= 1 - _DEPENDENT, 1)
-    notes = []
-    for column in np.flatnonzero(constant).tolist():
-        name, mean = moments.names[column], moments.mean[column]
-        notes.append(ColumnNote("constant", name, (), f"{name!r} is constant: every row is {mean:.6g}"))
-    for column in np.flatnonzero(twins.any(axis=0)).tolist():
-        first = np.flatnonzero(twins[:, column])[:1]
-        notes.append(_relation_note("duplicate", moments, column, first, correlation[first, column]))
-    return notes + _collinear_notes(moments, correlation, np.flatnonzero(~constant & ~twins.any(axis=0)))
+
+    def __init__(self, names: Sequence[str], missing: Missing = "error") -> None:
+        check_missing(missing)
+        self.names, self.missing = check_names(names), missing
+        d = len(self.names)
+        self.n_rows = self.n_incomplete = self.n_empty = 0
+        self._step = max(1, _BLOCK_VALUES // d)
+        self._waiting: list[_Piece] = []
+        self._n_waiting = 0
+        self._buffer = np.empty((0, d))
+        self._absent = np.zeros(d, dtype=np.int64)
+        self._origin, self._unsettled = np.zeros(d), np.ones(d, dtype=bool)
+        self._complete: _Sums | None = None
+        self._incomplete = Incomplete(self.names, missing)
+        self._has_holes = False
+
+    def add(self, rows: Floats, weights: Floats | None = None, place: Place = _name_row) -> None:
+        """Add rows (k, d), which may not change until `finish`, and their weights (k,), all above 0.
+
+        ``place`` says where the k-th of them stands in the source.
+        """
+        self._waiting.append(_Piece(rows, weights, place, 0))
+        self._n_waiting += len(rows)
+        while self._n_waiting >= self._step:
+            self._add_block(self._take(self._step))
+
+    def finish(self) -> tuple[Moments, list[Fact[Note]]]:
+        """Moments of all rows added, with notes on what was missing and what was done about it."""
+        if self._n_waiting:
+            self._add_block(self._take(self._n_waiting))
+        self._check_enough()
+        notes = list(self._note_absences())
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self._complete is not None and not self._has_holes:
+                return self._complete.moments(self.names, self._origin), notes
+            if self._complete is not None:
+                self._incomplete.add_complete(*self._complete)
+            found, done = self._incomplete.finish(self._origin)
+            return Moments(*found, self.names), [*notes, *done]
+
+    def _take(self, count: int) -> list[_Piece]:
+        """So many of the rows that wait, in their pieces."""
+        taken, self._n_waiting = [], self._n_waiting - count
+        while count:
+            piece = self._waiting.pop(0)
+            if len(piece.rows) > count:
+                self._waiting.insert(0, piece.cut(count, len(piece.rows)))
+                piece = piece.cut(0, count)
+            count -= len(piece.rows)
+            taken.append(piece)
+        return taken
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _add_block(self, pieces: list[_Piece]) -> None:
+        rows, weights = self._gather(pieces)
+        self.n_rows += len(rows)
+        mean = np.average(rows, axis=0, weights=weights)
+        # A mean is finite only if every cell is: one pass tells whether a mask is needed at all.
+        whole = bool(np.isfinite(mean).all())
+        if not whole:
+            rows, weights = self._examine(rows, weights, pieces)
+        if not len(rows):
+            return
+        if self._settle_origin(rows) or not whole:
+            mean = np.average(rows, axis=0, weights=weights)
+        if self.missing == "em":
+            self._incomplete.add_patterns(rows, weights)
+        if whole or not np.isnan(rows).any():
+            part = _sum_about(mean, rows, weights)
+            self._complete = part if self._complete is None else _merge(self._complete, part)
+        else:
+            self._has_holes = True
+            self._incomplete.add(rows, weights)
+
+    def _gather(self, pieces: list[_Piece]) -> tuple[Floats, Floats | None]:
+        """One block of the pieces, row after row in memory, as distances from what is known of the origin."""
+        count, start = sum(len(piece.rows) for piece in pieces), 0
+        if len(self._buffer) < count:
+            self._buffer = np.empty((count, len(self.names)))
+        for piece in pieces:
+            np.subtract(piece.rows, self._origin, out=self._buffer[start : start + len(piece.rows)])
+            start += len(piece.rows)
+        weights = [piece.weights for piece in pieces if piece.weights is not None]
+        return self._buffer[:count], np.concatenate(weights) if weights else None
+
+    def _settle_origin(self, rows: Floats) -> bool:
+        """Move rows and origin to a mean of these rows where there is none yet; sums then lose no digits to it."""
+        if not self._unsettled.any():
+            return False
+        mean = rows.mean(axis=0)
+        for column in np.flatnonzero(~np.isfinite(mean) | (rows[0] == rows[-1])):
+            values = rows[np.isfinite(rows[:, column]), column]
+            if values.size and np.all(values == values[0]):
+                # A constant is subtracted as it is, for its mean may be rounded.
+                mean[column] = values[0]
+            elif values.size and not np.isfinite(mean[column]):
+                mean[column] = values.mean()
+        found = self._unsettled & np.isfinite(mean)
+        step = np.where(found, mean, 0.0)
+        rows -= step
+        self._origin, self._unsettled = self._origin + step, self._unsettled & ~found
+        return bool(found.any())
+
+    def _examine(self, rows: Floats, weights: Floats | None, pieces: list[_Piece]) -> tuple[Floats, Floats | None]:
+        """Count missing cells, refuse what the policy does not take, and leave out rows that do not count."""
+        infinite, absent = np.isinf(rows), np.isnan(rows)
+        if infinite.any():
+            where = _find_first(infinite, self.names, pieces)
+            raise InputError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
+        if self.missing == "error" and absent.any():
+            where = _find_first(absent, self.names, pieces)
+            advice = "say missing='drop-rows', 'pairwise' or 'em' to read_table, or drop=[…] the columns"
+            raise InputError(f"missing (NaN or null): {where}; {advice}")
+        self._absent += absent.sum(axis=0)
+        self.n_incomplete += int(absent.any(axis=1).sum())
+        self.n_empty += int(absent.all(axis=1).sum())
+        kept = ~(absent.any(axis=1) if self.missing == "drop-rows" else absent.all(axis=1))
+        return rows[kept], None if weights is None else weights[kept]
+
+    def _check_enough(self) -> None:
+        for column in np.flatnonzero(self._absent >= max(1, self.n_rows - 1)):
+            name = self.names[column]
+            raise InputError(f"column {name!r} has {self.n_rows - self._absent[column]} value(s); drop=[{name!r}]")
+        left = self.n_rows - (self.n_incomplete if self.missing == "drop-rows" else self.n_empty)
+        if left < 2:
+            without = f", {left} of them complete" if left < self.n_rows else ""
+            raise InputError(f"the table has {self.n_rows} sample(s) (rows){without}; at least 2 are needed")
+
+    def _note_absences(self) -> Iterator[Fact[Note]]:
+        for column in np.flatnonzero(self._absent):
+            yield Fact.of(Note.MISSING, self.names[column], count=int(self._absent[column]), rows=self.n_rows)
+        if self.n_incomplete:
+            left_out = self.n_incomplete if self.missing == "drop-rows" else self.n_empty
+            counts = {"cells": int(self._absent.sum()), "incomplete": self.n_incomplete, "rows": self.n_rows}
+            if left_out:
+                yield Fact.of(Note.ROWS_LEFT_OUT, **counts, left_out=left_out)
+            else:
+                yield Fact.of(Note.MISSING, **counts)
+
+
+class _Piece(NamedTuple):
+    """Rows that wait until a block is full; the first of them is row ``start`` of what ``place`` knows."""
+
+    rows: Floats
+    weights: Floats | None
+    place: Place
+    start: int
+
+    def cut(self, start: int, end: int) -> _Piece:
+        weights = None if self.weights is None else self.weights[start:end]
+        return _Piece(self.rows[start:end], weights, self.place, self.start + start)
+
+
+def _find_first(found: Bools, names: Sequence[str], pieces: list[_Piece]) -> str:
+    """The columns where something was found in a block, with the place of the first row of each."""
+    columns, ends = np.flatnonzero(found.any(axis=0)), np.cumsum([len(piece.rows) for piece in pieces])
+    said = []
+    for column in columns[:5]:
+        row = int(found[:, column].argmax())
+        at = int(np.searchsorted(ends, row, side="right"))
+        place = pieces[at].place(pieces[at].start + row - int(ends[at]) + len(pieces[at].rows))
+        said.append(f"{names[column]!r} (first in {place})")
+    return ", ".join(said) + (f" and {columns.size - 5} more columns" if columns.size > 5 else "")
 
 
 class _Sums(NamedTuple):
@@ -255,9 +453,8 @@ def _merge(left: _Sums, right: _Sums) -> _Sums:
     return _Sums(n, left.mean + step * (right.n / n), scatter)
 
 
-def _centred_sums(rows: Floats, weights: Floats | None) -> _Sums:
-    """Sums of one block; `rows` is overwritten."""
-    mean = np.average(rows, axis=0, weights=weights)
+def _sum_about(mean: Floats, rows: Floats, weights: Floats | None) -> _Sums:
+    """Sums of one block about its mean; ``rows`` is overwritten."""
     rows -= mean
     if weights is None:
         return _Sums(len(rows), mean, rows.T @ rows)
@@ -265,79 +462,17 @@ def _centred_sums(rows: Floats, weights: Floats | None) -> _Sums:
     return _Sums(float(weights.sum()), mean, rows.T @ rows)
 
 
-@np.errstate(over="ignore", invalid="ignore")
-def _accumulated(blocks: Iterable[NDArray[Any]], names: tuple[str, ...], weights: Floats | None = None) -> Moments:
-    total, start, origin = None, 0, np.zeros(len(names))
-    for block in blocks:
-        rows = _finite(block, names, start)
-        share = None if weights is None else weights[start : start + len(rows)]
-        start += len(rows)
-        if share is not None:
-            rows, share = rows[share > 0], share[share > 0]
-        if len(rows):
-            # Means of blocks are merged as distances from the first, which rounding hardly touches.
-            origin = rows.mean(axis=0) if total is None else origin
-            rows -= origin
-            part = _centred_sums(rows, share)
-            total = part if total is None else _merge(total, part)
-    if total is None or start < 2:
-        raise InputError(f"the table has {start} sample(s) (rows); at least 2 are needed")
-    return total.moments(names, origin)
-
-
-def _blocks(table: Any, d: int) -> Iterator[Any]:
-    step = max(1, _BLOCK_VALUES // d)
-    return (table[start : start + step] for start in range(0, len(table), step))
-
-
-def _array(values: object, what: str, kinds: str = "biuf") -> NDArray[Any]:
+def _array(values: object, what: str) -> NDArray[Any]:
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     try:
         array = np.asarray(values)
     except ValueError as error:
         raise InputError(f"the {what} must be rectangular: {error}") from error
-    if array.dtype.kind not in kinds:
+    if array.dtype.kind not in "biuf":
         held = "Complex data not supported" if array.dtype.kind == "c" else f"the {what} holds {array.dtype}"
         raise InputError(f"{held}; pass real numbers, and convert text, categories and dates first")
     return array
-
-
-def _table(X: object) -> NDArray[Any]:
-    if hasattr(X, "toarray"):
-        raise InputError("the table is sparse; pass X.toarray()")
-    table = _array(X, "table", kinds="biufO")
-    if table.ndim != 2:
-        raise InputError(f"shape {table.shape} is not (n, d). Reshape your data: X.reshape(-1, 1) is one column")
-    if table.shape[1] == 0:
-        raise InputError(f"0 feature(s) (shape={table.shape}) while a minimum of 1 is required.")
-    return table
-
-
-def _finite(block: NDArray[Any], names: tuple[str, ...], start: int) -> Floats:
-    """Copy a block as float64, or name the columns and rows that are no finite number."""
-    for (row, column), value in np.ndenumerate(block) if block.dtype == object else ():
-        if not isinstance(value, Real | np.bool_ | None):
-            raise InputError(f"column {names[column]!r} holds {value!r} in row {start + row}; numbers are needed")
-    rows = block.astype(np.float64, order="C")
-    bad = ~np.isfinite(rows)
-    if bad.any():
-        columns = np.flatnonzero(bad.any(axis=0))
-        where = ", ".join(f"{names[c]!r} (first in row {start + bad[:, c].argmax()})" for c in columns[:5])
-        more = f" and {columns.size - 5} more columns" if columns.size > 5 else ""
-        raise InputError(f"missing or not finite (NaN or infinity): {where}{more}; drop or fill those rows")
-    return rows
-
-
-def _row_weights(weights: ArrayLike, rows: int) -> Floats:
-    values = _numeric(weights, "weights")
-    if values.shape != (rows,):
-        raise InputError(f"weights have shape {values.shape}; one weight per row, ({rows},), is needed")
-    good = np.isfinite(values) & (values >= 0)
-    if not good.all() or np.count_nonzero(values) < 2:
-        found = f"; weights[{good.argmin()}] is {values[good.argmin()]}" if not good.all() else ""
-        raise InputError(f"weights must be finite, none negative and at least two above 0{found}")
-    return values
 
 
 def _numeric(values: object, what: str) -> Floats:
@@ -358,42 +493,3 @@ def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) ->
         pair = np.argwhere(wrong)[0]
         numbers, (one, other) = covariance[np.ix_(pair, pair)].tolist(), (names[column] for column in pair)
         raise InputError(f"{numbers} cannot be the covariance matrix of {one!r} and {other!r}")
-
-
-def _constant(moments: Moments) -> Bools:
-    # Centred moments resolve a deviation down to the rounding of the mean itself, not to its square root.
-    rounding = 4 * np.finfo(np.float64).eps * np.abs(moments.mean)
-    return np.asarray(np.sqrt(np.diag(moments.covariance)) <= rounding)
-
-
-def _correlation(moments: Moments) -> Floats:
-    constant = _constant(moments)
-    deviation = np.where(constant, 1.0, np.sqrt(np.diag(moments.covariance)))
-    correlation = np.clip(moments.covariance / deviation / deviation[:, None], -1.0, 1.0)
-    np.fill_diagonal(correlation, 1.0)
-    correlation[constant] = correlation[:, constant] = 0.0
-    return np.asarray(correlation)
-
-
-def _collinear_notes(moments: Moments, correlation: Floats, columns: Integers) -> list[ColumnNote]:
-    if columns.size == 0:
-        return []
-    block = correlation[np.ix_(columns, columns)]
-    factor, pivots, rank, _ = lapack.dpstrf(block, tol=_DEPENDENT * columns.size, lower=1)
-    order = columns[pivots - 1]
-    slopes = solve_triangular(factor[:rank, :rank], factor[rank:, :rank].T, lower=True, trans="T").T
-    notes = []
-    for column, slope in sorted(zip(order[rank:].tolist(), slopes), key=lambda pair: pair[0]):
-        part = sorted(np.flatnonzero(np.abs(slope) > 1e-6 * np.abs(slope).max()), key=order.__getitem__)
-        notes.append(_relation_note("collinear", moments, column, order[part], slope[part]))
-    return notes
-
-
-def _relation_note(kind: str, moments: Moments, column: int, others: Integers, slope: Floats) -> ColumnNote:
-    """Note that `column` is a linear function of `others`; `slope` is in units of standard deviations."""
-    deviation = np.sqrt(np.diag(moments.covariance))
-    terms = slope * deviation[column] / deviation[others]
-    name, names = moments.names[column], tuple(moments.names[other] for other in others)
-    relation = " ".join(f"{term:+.4g}·{other!r}" for term, other in zip(terms[:6], names))
-    more = f" and {len(names) - 6} more terms" if len(names) > 6 else ""
-    return ColumnNote(kind, name, names, f"{name!r} is determined by others: constant {relation}{more}")

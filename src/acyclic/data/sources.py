@@ -12,22 +12,44 @@ from decimal import Decimal
 from functools import partial
 from numbers import Real
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.graphs.checks import check_names
-from acyclic.types import Floats
+from acyclic.types import Floats, Integers
 
-__all__ = ["SAMPLE", "ArraySource", "FrameSource", "Place", "Source", "as_float", "scanned_parquet", "why_text"]
+__all__ = [
+    "SAMPLE",
+    "ArraySource",
+    "Block",
+    "FrameSource",
+    "Place",
+    "Source",
+    "as_float",
+    "check_numbers",
+    "is_frame",
+    "scan_parquet",
+    "weigh",
+    "why_text",
+]
 
 SAMPLE: Final = 200
+# Values that are read at once: 8 MB, so that what is done with a block one after the other finds it in the cache.
 _BLOCK_VALUES: Final = 1 << 20
 _DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?([./-])\d\d?\1\d{2,4}")
 
 Place = Callable[[int], str]
+
+
+class Block(NamedTuple):
+    """Some rows (k, d), not to be written to, their weights (k,), and what to call the k-th of them."""
+
+    rows: Floats
+    weights: Floats | None
+    place: Place
 
 
 class Source(Protocol):
@@ -45,8 +67,73 @@ class Source(Protocol):
     def booleans(self) -> frozenset[str]:
         """The columns of true and false, read as 1 and 0."""
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether reading again costs next to nothing."""
+
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
-        """Read the columns, in that order: new arrays of some rows each, and what to call a row of theirs."""
+        """Read the columns, in that order: some rows each, and what to call a row of theirs.
+
+        The arrays may be the source's own memory: nobody may write to them.
+        """
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a data frame of some library, with columns of its own, and not an array."""
+    return hasattr(type(data), "columns") or (hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__array__"))
+
+
+def check_numbers(source: Source, columns: Sequence[str]) -> None:
+    """Raise an InputError if some of the columns hold no numbers."""
+    if bad := [name for name in columns if name in source.refused]:
+        reasons = "; ".join(f"{name!r} {source.refused[name]}" for name in bad[:5])
+        rest = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
+        raise InputError(f"not numbers: {reasons}{rest}; leave out with drop={bad}, or list others as columns=[…]")
+
+
+def weigh(blocks: Iterable[tuple[Floats, Place]], weights: ArrayLike | None, last: bool = False) -> Iterator[Block]:
+    """Give the rows of blocks their weights; rows of weight 0 do not count and are left out.
+
+    ``weights`` are one number for each row of all blocks, or the last column of each block if ``last``.
+    """
+    given, start = None if weights is None else _numbers_of_rows(weights), 0
+    for rows, place in blocks:
+        start += len(rows)
+        if given is None and not last:
+            yield Block(rows, None, place)
+            continue
+        share = rows[:, -1] if given is None else given[start - len(rows) : start]
+        _check_weights(share, len(rows), place)
+        values, kept = rows[:, :-1] if last else rows, np.flatnonzero(share)
+        if len(kept) == len(rows):
+            yield Block(values, share, place)
+        else:
+            yield Block(values[kept], share[kept], partial(_place_of_kept, place, kept))
+    if given is not None and given.shape != (start,):
+        raise InputError(f"weights have shape {given.shape}; one weight per row, ({start},), is needed")
+
+
+def _numbers_of_rows(weights: ArrayLike) -> Floats:
+    try:
+        values = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"weights must be numbers or the name of a column: {error}") from error
+    if values.ndim != 1:
+        raise InputError(f"weights have shape {values.shape}; one weight per row, (n,), is needed")
+    return values
+
+
+def _check_weights(share: Floats, rows: int, place: Place) -> None:
+    if len(share) < rows:
+        raise InputError(f"there is no weight for {place(len(share))} and what follows; one per row is needed")
+    good = np.isfinite(share) & (share >= 0)
+    if not good.all():
+        at = int(good.argmin())
+        raise InputError(f"the weight of {place(at)} is {share[at]}; weights must be finite and not negative")
+
+
+def _place_of_kept(place: Place, kept: Integers, row: int) -> str:
+    return place(int(kept[row]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +143,9 @@ class ArraySource:
     names: tuple[str, ...]
     array: NDArray[Any]
     refused: Mapping[str, str] = field(default_factory=dict)
-    booleans: frozenset[str] = frozenset()
 
     @classmethod
-    def opened(cls, values: Any, names: Sequence[str] | None) -> ArraySource:
+    def open(cls, values: Any, names: Sequence[str] | None = None) -> ArraySource:
         """Check that it is a table of numbers, and name its columns."""
         if hasattr(values, "toarray"):
             raise InputError("the table is sparse; pass table.toarray()")
@@ -69,25 +155,45 @@ class ArraySource:
             array = np.asarray(values)
         except ValueError as error:
             raise InputError(f"the rows of the table differ in length: {error}") from error
+        if array.dtype.kind == "c":
+            raise InputError(f"Complex data not supported: the array holds {array.dtype}; pass real numbers")
         if array.ndim != 2 or array.shape[1] == 0:
-            raise InputError(
-                f"{type(values).__name__} of shape {array.shape} is no table; pass an array (n, d) with d >= 1, a "
-                "pandas, Polars, PyArrow or Dask frame, moments, or the path of a CSV or Parquet file"
-            )
+            raise InputError(f"{type(values).__name__} of shape {array.shape} is no table{_why_no_table(array)}")
         if array.dtype.kind not in "biufO":
             raise InputError(
                 f"the array holds {array.dtype}; numbers are needed, or an array of objects that are numbers"
             )
         return cls(check_names(names, array.shape[1]), array)
 
+    @property
+    def in_memory(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def booleans(self) -> frozenset[str]:
+        """All columns or none: an array has one type."""
+        return frozenset(self.names if self.array.dtype == bool else ())
+
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
-        chosen, step = [self.names.index(name) for name in columns], max(1, _BLOCK_VALUES // len(columns))
-        for start in range(0, len(self.array), step):
-            part, place = self.array[start : start + step, chosen], partial(_row, start)
+        array, step = self.array, max(1, _BLOCK_VALUES // len(columns))
+        chosen = None if columns == self.names else [self.names.index(name) for name in columns]
+        for start in range(0, len(array), step):
+            part, place = array[start : start + step], partial(_row, start)
+            part = part if chosen is None else part[:, chosen]
             if part.dtype == object:
                 part = np.column_stack([_from_objects(part[:, j], name, place) for j, name in enumerate(columns)])
-            yield np.array(part, dtype=np.float64, order="F"), place
+            yield np.asarray(part, dtype=np.float64), place
+
+
+def _why_no_table(array: NDArray[Any]) -> str:
+    if array.ndim == 2:
+        return f": 0 feature(s) (shape={array.shape}) while a minimum of 1 is required."
+    return (
+        "; pass an array (n, d) with d >= 1, a pandas, Polars, PyArrow or Dask frame, moments, or the path of a CSV or "
+        "Parquet file. Reshape your data: X.reshape(-1, 1) is one column"
+    )
 
 
 def _row(start: int, row: int) -> str:
@@ -126,8 +232,15 @@ class FrameSource:
         """All columns, as strings."""
         return tuple(self.natives)
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether the frame is eager; lazy ones are computed when they are read."""
+        import narwhals.stable.v2 as nw
+
+        return isinstance(self.frame, nw.DataFrame)
+
     @classmethod
-    def opened(cls, native: Any) -> FrameSource:
+    def open(cls, native: Any) -> FrameSource:
         """Look at the types of the columns, and at the first rows."""
         import narwhals.stable.v2 as nw
 
@@ -165,15 +278,13 @@ class FrameSource:
         if not self.objects.intersection(columns):
             floats = all(kind == nw.Float64 for kind in frame.schema.values())
             array = (frame if floats else frame.select(nw.all().cast(nw.Float64))).to_numpy()
-            # Polars marks what it shares as read-only; of others a writeable array may be the frame's own memory.
-            own = frame.implementation.is_polars() and array.flags.writeable and array.flags.f_contiguous
-            return np.asarray(array if own else np.array(array, dtype=np.float64, order="F"))
+            return np.asarray(array, dtype=np.float64)
         parts = []
         for name in columns:
             series = frame.get_column(self.natives[name])
             found = name in self.objects
             parts.append(_from_objects(series.to_list(), name, place) if found else series.cast(nw.Float64).to_numpy())
-        return np.asfortranarray(np.column_stack(parts), dtype=np.float64)
+        return np.column_stack(parts)
 
 
 def _why_refused(sample: Any, key: Any, kind: Any, whole: bool) -> str | None:
@@ -237,7 +348,7 @@ def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
         raise InputError(f"{type(native).__name__} is lazy; collect it first")
 
 
-def scanned_parquet(path: Path) -> Any:
+def scan_parquet(path: Path) -> Any:
     """A Polars lazy frame of one file, or of all files in a folder."""
     files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
     if not files:

@@ -1,78 +1,170 @@
-"""Any table as moments: arrays, data frames, and CSV or Parquet files of any length, read in blocks of rows.
-
-Hides what is done with the columns between a source and its moments: choice, weights, logarithms, scale and remarks.
-"""
+"""The one Table that everything is learned from, made from arrays, frames, files of any length, or moments."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from inspect import signature
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from acyclic.data.missing import Accumulator, Missing
-from acyclic.data.moments import ColumnNote, Moments, column_notes
-from acyclic.data.sources import ArraySource, FrameSource, Place, Source, scanned_parquet
-from acyclic.data.text import TextFormat, TextSource
+from acyclic.data.columns import Kind, column_notes
+from acyclic.data.missing import Missing
+from acyclic.data.moments import Moments
+from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
+from acyclic.data.resampling import wishart
+from acyclic.data.text import TextFormat
 from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names
+from acyclic.facts import Fact, NoRows, Note
 from acyclic.types import Floats, Integers
 
-__all__ = ["Table", "read_table"]
+__all__ = ["Kind", "Table", "explain_no_rows", "read_table"]
 
-_MOST_CODES: Final = 10
-_ROWS_LIMIT: Final = 1 << 28
+_OF_READING = (Note.DROPPED, Note.LOG, Note.WEIGHTS)
+_OF_MOMENTS = (Note.CONSTANT, Note.DUPLICATE, Note.COLLINEAR, Note.FEW_ROWS_COLLINEAR)
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
-    """What `read_table` found in a table.
+class Table(ABC):
+    """What every learner sees of a table; `Table.open` and `read_table` make it from anything.
 
     Attributes
     ----------
+    names : tuple of str
+        The columns, in order.
+    n_rows : int
+        Rows read, incomplete ones included, those of weight 0 not; ``moments.n`` is what they amount to.
+    kinds : mapping of str to Kind
+        What each column holds.
+    why_no_rows : Fact or None
+        Why `rows` would fail, of a kind in `acyclic.facts.NoRows`.
     moments : Moments
         All that the linear learners need.
-    notes : tuple of ColumnNote
-        Remarks for the reader; `kind` is "constant", "duplicate", "collinear", "codes", "boolean", "dropped", "log",
-        "standardized", "weights", "missing" or "not converged", and `column` is empty if the whole table is meant.
-    n_rows : int
-        Rows read, incomplete ones included, those of weight 0 not; `moments.n` is what they amount to.
+    notes : tuple of Fact
+        Remarks on columns, of kinds in `acyclic.facts.Note`; ``about`` is empty if the whole table is meant.
     digest : str
-        SHA-256 of the names and values of the columns used, before any transformation: the same for the same
-        content, whatever the kind of source.
+        SHA-256 of the names and values of the columns, the weights, and what was done with them: the same for the same
+        content on every machine, whatever the kind of source.
+
+    Examples
+    --------
+    >>> table = Table.open([[1.0, 2.0], [2.0, 4.0], [4.0, 9.0]], names=["dose", "effect"])
+    >>> table
+    Table(3 rows, d=2: dose, effect)
+    >>> Table.open(table) is table, table.has_rows, table.rows().shape
+    (True, True, (3, 2))
     """
 
-    moments: Moments
-    notes: tuple[ColumnNote, ...]
-    n_rows: int
-    digest: str
-    _: KW_ONLY
-    _plan: _Plan | None = field(default=None, repr=False)
+    def __init__(
+        self, names: tuple[str, ...], n_rows: int, kinds: Mapping[str, Kind], why_no_rows: Fact[NoRows] | None
+    ) -> None:
+        self.names, self.n_rows, self.kinds, self.why_no_rows = names, n_rows, kinds, why_no_rows
 
-    def rows(self, *, limit: int = _ROWS_LIMIT) -> Floats:
-        """Read the source again and give the rows (n, d) that the moments describe, transformed like them.
+    @classmethod
+    def open(cls, source: Any, **options: Any) -> Table:
+        """Make a table from anything, with the options of `read_table`; a Table stays the same object."""
+        return read_table(source, **options)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Row count, mean and covariance."""
+        return self._find_moments()
+
+    @cached_property
+    def notes(self) -> tuple[Fact[Note], ...]:
+        """Remarks on the columns."""
+        return tuple(self._note())
+
+    @cached_property
+    def digest(self) -> str:
+        """What identifies the content."""
+        return self._hash()
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether `rows` will give them."""
+        return self.why_no_rows is None
+
+    def rows(self, *, limit: int = ROWS_LIMIT) -> Floats:
+        """The rows (n, d) that the moments describe, read-only, row after row in memory.
 
         Parameters
         ----------
         limit : int
             The most values, n times d, that may be put in memory; 2 GiB of them if left out.
         """
-        if self._plan is None:
-            raise InputError("there are no rows behind moments; pass the table itself to methods that need rows")
-        if self.n_rows * len(self.moments.names) > limit:
-            size = f"{self.n_rows} rows of {len(self.moments.names)} columns"
-            raise InputError(f"{size} are more than the limit of {limit} values; sample the rows, or raise the limit")
-        rows, digest = self._plan.rows()
-        if digest != self.digest:
-            raise InputError("the table has changed since its moments were read; read it again")
+        why = self.why_no_rows
+        if why is None or why.kind is NoRows.TOO_LARGE:
+            why = too_large(self.n_rows, len(self.names), limit)
+        if why is not None:
+            raise InputError(explain_no_rows(why))
+        return self._rows
+
+    def resampled(self, rng: Generator) -> Table:
+        """As many rows drawn with replacement; without rows, moments from their Wishart distribution.
+
+        The moments are those of the rows weighted by how often each was drawn, the rows are made when asked for.
+        """
+        if not self.has_rows:
+            return _OfMoments(wishart(self.moments, self.moments.n, rng))
+        n = int(self.moments.n)
+        return _Drawn(self, rng.integers(n, size=n))
+
+    def halved(self, rng: Generator) -> Table:
+        """Half of the rows, drawn without replacement; without rows, moments of so many from their distribution."""
+        if not self.has_rows:
+            return _OfMoments(wishart(self.moments, max(self.moments.n / 2, 2.0), rng))
+        n = int(self.moments.n)
+        return _Drawn(self, np.sort(rng.permutation(n)[: max(n // 2, 2)]))
+
+    def folds(self, count: int, rng: Generator) -> list[Moments]:
+        """Moments of ``count`` parts of the rows, of sizes that differ by one at most."""
+        if not self.has_rows:
+            raise InputError("cross-validation needs rows, but only moments were given; choose criterion='ebic'")
+        n = int(self.moments.n)
+        if not 2 <= count <= n // 2:
+            raise InputError(f"folds = {count!r}; give a number from 2 to {n // 2}, half of the rows")
+        part = rng.permutation(n) % count
+        return [Moments.from_array(self.rows(), self.names, part == k) for k in range(count)]
+
+    def select(self, names: Sequence[str]) -> Table:
+        """The named columns, in that order."""
+        return self if tuple(names) == self.names else _Selected(self, names)
+
+    def standardized(self) -> Table:
+        """The same rows with every column at mean 0 and variance 1, 0 if it is constant."""
+        return _Standardized(self)
+
+    def scaled(self, factors: ArrayLike) -> Table:
+        """The same rows with column ``j`` multiplied by ``factors[j]``, shape (d,), none of them 0."""
+        return _Scaled(self, factors)
+
+    @cached_property
+    def _rows(self) -> Floats:
+        rows = np.ascontiguousarray(self._make_rows())
+        rows.flags.writeable = False
         return rows
+
+    @abstractmethod
+    def _find_moments(self) -> Moments: ...
+
+    @abstractmethod
+    def _make_rows(self) -> Floats: ...
+
+    @abstractmethod
+    def _hash(self) -> str: ...
+
+    def _note(self) -> Sequence[Fact[Note]]:
+        return column_notes(self.moments)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
+        return f"Table({self.n_rows} rows, d={len(self.names)}: {shown})"
 
 
 def read_table(
@@ -91,16 +183,17 @@ def read_table(
     encoding: str | None = None,
     null_values: str | Sequence[str] = (),
 ) -> Table:
-    """Read any table of numbers as moments, with remarks on its columns.
+    """Read any table of numbers as a `Table`: moments, digest, remarks on its columns, rows when they are asked for.
 
     Numbers and booleans are accepted; text, dates and categories are refused by column name. Files, Polars lazy frames
     and Dask frames are read in blocks, so that they may be larger than the memory.
 
     Parameters
     ----------
-    source : array, data frame, path or Moments
+    source : array, data frame, path, Moments or Table
         A two-dimensional array; a pandas, Polars, PyArrow or Dask table; the path of a CSV or other separated text file
-        (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``), of a ``.parquet`` file or of a folder of them.
+        (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``), of a ``.parquet`` file or of a folder of them. A Table stays
+        as it is.
     names : sequence of str, optional
         Column names for an array or a text file, in place of those in its header; ``x0, x1, …`` if there are none.
     columns, drop : sequences of str, optional
@@ -112,7 +205,7 @@ def read_table(
     weights : str or array-like (n,), optional
         How many rows each row stands for: a column, which is then no longer one of the table's, or numbers.
     missing : {"error", "drop-rows", "pairwise", "em"}
-        What to do about missing cells (null or NaN); `acyclic.data.missing.Accumulator` defines each.
+        What to do about missing cells (null or NaN); `acyclic.data.moments.Accumulator` defines each.
     header : bool
         Whether the first line of a text file names the columns.
     separator : str, optional
@@ -129,241 +222,199 @@ def read_table(
     >>> table = read_table([[1.0, 2.0], [2.0, 4.0], [4.0, 8.0]], names=["dose", "effect"], log=["dose"])
     >>> table.moments
     Moments(n=3, d=2: dose, effect)
-    >>> [note.message for note in table.notes]
-    ["'dose' was replaced by its natural logarithm"]
+    >>> [(note.kind.value, note.about) for note in table.notes]
+    [('log', ('dose',))]
     """
-    marks = (null_values,) if isinstance(null_values, str) else tuple(null_values)
-    text = TextFormat(header, separator, decimal, encoding, marks)
+    given = _given(locals())
+    if isinstance(source, Table):
+        if given:
+            raise InputError(f"the table was read already; say {', '.join(given)} where it is read")
+        return source
     if isinstance(source, Moments):
-        given = [names, log, weights, None if missing == "error" else missing, None if text == TextFormat() else text]
-        return _of_moments(source, columns, drop, standardize, [option for option in given if option is not None])
-    opened = _opened(source, names, text)
-    plan = _Plan.made(opened, columns, drop, log, standardize, weights, missing)
-    return plan.read()
+        table: Table = _OfMoments(_select_moments(source, columns, drop, given))
+    else:
+        marks = (null_values,) if isinstance(null_values, str) else tuple(null_values)
+        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks))
+        reading = Reading.prepare(opened, columns, drop, log, weights, missing)
+        table = _Read(reading, reading.read())
+    return table.standardized() if standardize else table
 
 
-def _of_moments(
-    moments: Moments, columns: Sequence[str] | None, drop: Sequence[str] | None, standardize: bool, other: list[object]
-) -> Table:
-    if other:
-        raise InputError(f"moments have no rows to which {other} could apply; columns, drop and standardize can")
-    used = _selected(moments.names, columns, drop)
-    chosen = moments if used == moments.names else moments.select(used)
-    chosen = chosen.standardized() if standardize else chosen
-    return Table(chosen, tuple(column_notes(chosen)), int(chosen.n), chosen.digest())
+_USUAL = {name: one.default for name, one in signature(read_table).parameters.items() if name != "source"}
 
 
-def _selected(names: tuple[str, ...], columns: Sequence[str] | None, drop: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns to use, in order."""
-    wanted = names if columns is None else _known("columns", columns, names)
-    dropped = () if drop is None else _known("drop", drop, names)
-    left = tuple(name for name in wanted if name not in dropped)
-    if not left:
-        raise InputError(f"no column is left to use; the columns are {_shown(names)}")
-    return left
+def _given(options: Mapping[str, Any]) -> list[str]:
+    """The names of those options of `read_table` that are not left out."""
+    return [
+        name
+        for name, usual in _USUAL.items()
+        if options[name] is not usual and not (isinstance(usual, str) and options[name] == usual)
+    ]
 
 
-def _known(option: str, given: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(given, str):
-        raise InputError(f"{option} is the single string {given!r}; give a list, {option}=[{given!r}]")
-    for name in given:
-        if name not in names:
-            raise InputError(f"{option} names {name!r}; the columns are {_shown(names)}")
-    return check_names(given) if given else ()
+def _select_moments(
+    moments: Moments, columns: Sequence[str] | None, drop: Sequence[str] | None, given: Sequence[str]
+) -> Moments:
+    if other := [option for option in given if option not in ("columns", "drop", "standardize")]:
+        raise InputError(f"moments have no rows to which {', '.join(other)} could apply; columns and drop can")
+    used = select_columns(moments.names, columns, drop)
+    return moments if used == moments.names else moments.select(used)
 
 
-def _shown(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+def explain_no_rows(fact: Fact[NoRows]) -> str:
+    """Say why a table has no rows, and what to do."""
+    if fact.kind is NoRows.TOO_LARGE:
+        size = f"{fact['rows']} rows of {fact['columns']} columns"
+        return f"{size} are more than the limit of {fact['limit']} values; sample the rows, or raise the limit"
+    return {
+        NoRows.MOMENTS_ONLY: "there are no rows behind moments; pass the table itself to methods that need rows",
+        NoRows.WEIGHTED: "the rows have weights, which only moments can express; leave weights out",
+        NoRows.INCOMPLETE: "some rows have missing cells; only missing='drop-rows' gives complete rows",
+    }[fact.kind]
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """Which columns of a source to read, and what to do with them on the way."""
+class _Read(Table):
+    """A table that was read from rows."""
 
-    source: Source
-    columns: tuple[str, ...]
-    dropped: tuple[str, ...]
-    logged: tuple[str, ...]
-    standardize: bool
-    weights: str | Floats | None
-    missing: Missing
+    def __init__(self, reading: Reading, content: Content) -> None:
+        super().__init__(reading.columns, content.n_rows, content.kinds, content.why_no_rows)
+        self._reading: Reading | None = reading
+        self._content = content
 
-    @classmethod
-    def made(
-        cls,
-        source: Source,
-        columns: Sequence[str] | None,
-        drop: Sequence[str] | None,
-        log: Sequence[str] | bool | None,
-        standardize: bool,
-        weights: str | ArrayLike | None,
-        missing: Missing,
-    ) -> _Plan:
-        used = _selected(source.names, columns, drop)
-        if isinstance(weights, str):
-            _known("weights", [weights], source.names)
-            used = _selected(used, None, [weights]) if weights in used else used
-        elif weights is not None:
-            weights = _row_weights(weights)
-        logged = used if log is True else _known("log", log or (), used)
-        read = (*used, weights) if isinstance(weights, str) else used
-        if bad := [name for name in read if name in source.refused]:
-            reasons = "; ".join(f"{name!r} {source.refused[name]}" for name in bad[:5])
-            rest = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
-            raise InputError(f"not numbers: {reasons}{rest}; leave out with drop={bad}, or list others as columns=[…]")
-        dropped = tuple(name for name in source.names if name not in read)
-        return cls(source, used, dropped, logged, standardize, weights, missing)
+    def _find_moments(self) -> Moments:
+        return self._content.moments
 
-    def blocks(self) -> Iterator[tuple[Floats, Floats | None, Place]]:
-        """Rows as they are, their weights, and where they stand; rows of weight 0 do not count."""
-        named, start = isinstance(self.weights, str), 0
-        read = (*self.columns, str(self.weights)) if named else self.columns
-        for rows, place in self.source.blocks(read):
-            start += len(rows)
-            if self.weights is None:
-                yield rows, None, place
-                continue
-            share = rows[:, -1] if isinstance(self.weights, str) else self.weights[start - len(rows) : start]
-            _check_weights(share, len(rows), place)
-            kept = np.flatnonzero(share > 0)
-            yield rows[kept, : len(self.columns)], share[kept], partial(_place_of_kept, place, kept)
-        if isinstance(self.weights, np.ndarray) and self.weights.shape != (start,):
-            raise InputError(f"weights have shape {self.weights.shape}; one weight per row, ({start},), is needed")
+    def _hash(self) -> str:
+        return self._content.digest
 
-    def transformed(self, rows: Floats, place: Place) -> Floats:
-        """Rows with logarithms taken, in place."""
-        for column in map(self.columns.index, self.logged):
-            values = rows[:, column]
-            if (low := values <= 0).any():
-                what = f"{self.columns[column]!r} is {values[low][0]:g} in {place(int(low.argmax()))}"
-                raise InputError(f"{what}: only values above 0 have a logarithm; correct it or leave log out")
-            np.log(values, out=values)
-        return rows
+    def _note(self) -> Sequence[Fact[Note]]:
+        return (*self._content.notes, *column_notes(self.moments), *self._content.absences)
 
-    def read(self) -> Table:
-        contents, accumulator = _Contents(self.columns), Accumulator(self.columns, self.missing)
-        for rows, weights, place in self.blocks():
-            contents.add(rows, weights)
-            accumulator.add(self.transformed(rows, place), weights, place)
-        moments, absences = accumulator.result()
-        notes = [*self._notes(), *contents.notes(self.source.booleans), *column_notes(moments), *absences]
-        moments = moments.standardized() if self.standardize else moments
-        return Table(moments, tuple(notes), accumulator.n_rows, contents.digest(), _plan=self)
+    def _make_rows(self) -> Floats:
+        kept = self._content.kept
+        if kept is not None:
+            rows, digest = join_rows(kept, len(self.names)), self.digest
+            self._content = self._content._replace(kept=None)
+        elif self._reading is not None:
+            rows, digest = self._reading.read_rows()
+        if digest != self.digest:
+            raise InputError("the table has changed since its moments were read; read it again")
+        return rows if len(rows) == self.moments.n else rows[~np.isnan(rows).any(axis=1)]
 
-    def rows(self) -> tuple[Floats, str]:
-        if self.weights is not None:
-            raise InputError("the rows have weights, which only moments can express; leave weights out")
-        contents, parts = _Contents(self.columns), []
-        for rows, _, place in self.blocks():
-            contents.add(rows, None)
-            parts.append(self.transformed(rows, place))
-        table = np.concatenate(parts)
-        complete = ~np.isnan(table).any(axis=1)
-        if not complete.all() and self.missing != "drop-rows":
-            raise InputError("some rows have missing cells; only missing='drop-rows' gives complete rows")
-        table = table[complete]
-        if self.standardize:
-            table -= table.mean(axis=0)
-            deviation = np.sqrt(np.mean(table**2, axis=0))
-            constant = [note.column for note in column_notes(Moments.from_array(table, self.columns))]
-            table /= np.where(np.isin(self.columns, constant) | (deviation == 0), np.inf, deviation)
-        return table, contents.digest()
-
-    def _notes(self) -> Iterator[ColumnNote]:
-        for name in self.dropped:
-            yield ColumnNote("dropped", name, (), f"{name!r} was left out")
-        for name in self.logged:
-            yield ColumnNote("log", name, (), f"{name!r} was replaced by its natural logarithm")
-        if isinstance(self.weights, str):
-            yield ColumnNote("weights", self.weights, (), f"{self.weights!r} counts the rows")
-        if self.standardize:
-            yield ColumnNote("standardized", "", (), "every column was scaled to mean 0 and variance 1")
+    def __getstate__(self) -> dict[str, Any]:
+        # Rows travel as an array, for frames of other libraries may not travel at all; what is too long is read again.
+        if self.has_rows and self._reading is not None and (self._reading.source.in_memory or self._content.kept):
+            self.rows()
+        return {**self.__dict__, **({"_reading": None} if "_rows" in self.__dict__ else {})}
 
 
-def _place_of_kept(place: Place, kept: Integers, row: int) -> str:
-    return place(int(kept[row]))
+class _OfMoments(Table):
+    """Moments that were given, or drawn, without rows."""
+
+    def __init__(self, moments: Moments) -> None:
+        kinds = dict.fromkeys(moments.names, Kind.CONTINUOUS)
+        super().__init__(moments.names, int(moments.n), kinds, Fact.of(NoRows.MOMENTS_ONLY))
+        self._given = moments
+
+    def _find_moments(self) -> Moments:
+        return self._given
+
+    def _hash(self) -> str:
+        return self._given.digest()
+
+    def _make_rows(self) -> Floats:
+        raise InputError(explain_no_rows(Fact.of(NoRows.MOMENTS_ONLY)))
 
 
-def _row_weights(weights: ArrayLike) -> Floats:
-    try:
-        values = np.array(weights, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"weights must be numbers or the name of a column: {error}") from error
-    if values.ndim != 1:
-        raise InputError(f"weights have shape {values.shape}; one weight per row, (n,), is needed")
-    return values
+class _Drawn(Table):
+    """Some rows of another table, by their positions, each as often as it is drawn."""
+
+    def __init__(self, base: Table, drawn: Integers) -> None:
+        super().__init__(base.names, len(drawn), base.kinds, None)
+        self._base, self._positions = base, drawn
+
+    def _find_moments(self) -> Moments:
+        rows = self._base.rows()
+        return Moments.from_array(rows, self.names, np.bincount(self._positions, minlength=len(rows)))
+
+    def _make_rows(self) -> Floats:
+        return self._base.rows()[self._positions]
+
+    def _hash(self) -> str:
+        return _hash_step(self._base, "rows", hashlib.sha256(self._positions.astype("<i8").data).hexdigest())
 
 
-def _check_weights(share: Floats, rows: int, place: Place) -> None:
-    if len(share) < rows:
-        raise InputError(f"there is no weight for {place(len(share))} and what follows; one per row is needed")
-    good = np.isfinite(share) & (share >= 0)
-    if not good.all():
-        at = int(good.argmin())
-        raise InputError(f"the weight of {place(at)} is {share[at]}; weights must be finite and not negative")
+class _Selected(Table):
+    """Some columns of another table, in another order."""
+
+    def __init__(self, base: Table, names: Sequence[str]) -> None:
+        chosen = base.moments.select(names).names
+        super().__init__(chosen, base.n_rows, {name: base.kinds[name] for name in chosen}, base.why_no_rows)
+        self._base = base
+
+    def _find_moments(self) -> Moments:
+        return self._base.moments.select(self.names)
+
+    def _make_rows(self) -> Floats:
+        return self._base.rows()[:, [self._base.names.index(name) for name in self.names]]
+
+    def _hash(self) -> str:
+        return _hash_step(self._base, "select", list(self.names))
 
 
-class _Contents:
-    """What is to be said of the values themselves: their digest, and which columns hold a few integers only."""
+class _Rescaled(Table):
+    """The rows of another table in other units."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names, self.n_rows = names, 0
-        self._hashes = [hashlib.sha256() for _ in (*names, "weights")]
-        self._codes: dict[int, set[float]] = {column: set() for column in range(len(names))}
+    def __init__(self, base: Table) -> None:
+        super().__init__(base.names, base.n_rows, base.kinds, base.why_no_rows)
+        self._base = base
 
-    def add(self, rows: Floats, weights: Floats | None) -> None:
-        self.n_rows += len(rows)
-        for column, digest in enumerate(self._hashes[:-1]):
-            digest.update(np.ascontiguousarray(rows[:, column], dtype="<f8").data)
-        if weights is not None:
-            self._hashes[-1].update(np.ascontiguousarray(weights, dtype="<f8").data)
-        for column in list(self._codes):
-            values = rows[~np.isnan(rows[:, column]), column]
-            if np.all(values == np.rint(values)):
-                self._codes[column].update(np.unique(values).tolist())
-            else:
-                del self._codes[column]
-            if len(self._codes.get(column, ())) > _MOST_CODES:
-                del self._codes[column]
-
-    def digest(self) -> str:
-        hashes = [digest.hexdigest() for digest in self._hashes]
-        return hashlib.sha256(json.dumps([self.names, self.n_rows, hashes]).encode()).hexdigest()
-
-    def notes(self, booleans: frozenset[str]) -> Iterator[ColumnNote]:
-        for name in self.names:
-            if name in booleans:
-                yield ColumnNote("boolean", name, (), f"{name!r} is boolean; true counts as 1 and false as 0")
-        for column, values in self._codes.items():
-            name, shown = self.names[column], ", ".join(f"{value:g}" for value in sorted(values))
-            if name not in booleans and 1 < len(values) <= self.n_rows / 5:
-                text = f"{name!r} has only the {len(values)} values {shown}: if these are codes of categories, drop it"
-                yield ColumnNote("codes", name, (), text)
+    def _note(self) -> Sequence[Fact[Note]]:
+        # What moments tell of columns is told in the new units; the rest is about the values that were read.
+        rest = [note for note in self._base.notes if note.kind not in _OF_MOMENTS]
+        return (*rest, *column_notes(self.moments))
 
 
-def _opened(source: Any, names: Sequence[str] | None, text: TextFormat) -> Source:
-    """Find out what kind of table it is."""
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        kind = _file_kind(path)
-        if kind == "text":
-            return TextSource.opened(path, names, text)
-        source = scanned_parquet(path)
-    if text != TextFormat():
-        raise InputError("header, separator, decimal, encoding and null_values are for text files only")
-    if not hasattr(type(source), "columns"):
-        return ArraySource.opened(source, names)
-    if names is not None:
-        raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
-    return FrameSource.opened(source)
+class _Standardized(_Rescaled):
+    """The rows of another table with every column at mean 0 and variance 1."""
+
+    def _find_moments(self) -> Moments:
+        return self._base.moments.standardized()
+
+    def _make_rows(self) -> Floats:
+        moments = self._base.moments
+        deviation = np.where(moments.constant, np.inf, np.sqrt(np.diag(moments.covariance)))
+        return np.asarray((self._base.rows() - moments.mean) / deviation)
+
+    def _note(self) -> Sequence[Fact[Note]]:
+        # Relations are those between the columns as they were read, for the same columns are constant or determined.
+        first = [note for note in self._base.notes if note.kind in _OF_READING]
+        rest = [note for note in self._base.notes if note.kind not in (*_OF_READING, Note.STANDARDIZED)]
+        return (*first, Fact.of(Note.STANDARDIZED), *rest)
+
+    def _hash(self) -> str:
+        if isinstance(self._base, _OfMoments):
+            return self.moments.digest()
+        return _hash_step(self._base, "standardized")
 
 
-def _file_kind(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    if not path.exists():
-        raise InputError(f"there is no file {path}")
-    if path.is_dir() or suffixes[-1:] in ([".parquet"], [".pq"]):
-        return "parquet"
-    if suffixes[-1:] not in ([".csv"], [".tsv"], [".txt"]):
-        raise InputError(f"{path} is no .csv, .tsv, .txt (also with .gz) or .parquet file and no folder of the latter")
-    return "text"
+class _Scaled(_Rescaled):
+    """The rows of another table with every column multiplied by a number."""
+
+    def __init__(self, base: Table, factors: ArrayLike) -> None:
+        super().__init__(base)
+        self._scaled = base.moments.scaled(factors)
+        self._factors = np.array(factors, dtype=np.float64)
+
+    def _find_moments(self) -> Moments:
+        return self._scaled
+
+    def _make_rows(self) -> Floats:
+        return np.asarray(self._base.rows() * self._factors)
+
+    def _hash(self) -> str:
+        return _hash_step(self._base, "scaled", *self._factors.tolist())
+
+
+def _hash_step(base: Table, *step: Any) -> str:
+    return hashlib.sha256(json.dumps([base.digest, *step]).encode()).hexdigest()

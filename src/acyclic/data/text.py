@@ -67,7 +67,7 @@ class TextSource:
     booleans: frozenset[str]
 
     @classmethod
-    def opened(cls, path: Path, names: Sequence[str] | None, text: TextFormat) -> TextSource:
+    def open(cls, path: Path, names: Sequence[str] | None, text: TextFormat) -> TextSource:
         """Find the separator, the names and the kinds of the columns in the first lines."""
         text = text.checked()
         _, chunk = next(_chunks(path, text.encoding), (1, b""))
@@ -95,6 +95,11 @@ class TextSource:
         return TextSource(self.path, self.names, self.format, self.skipped, refused, frozenset(booleans))
 
     @property
+    def in_memory(self) -> bool:
+        """Never: the file is parsed when it is read."""
+        return False
+
+    @property
     def _nulls(self) -> tuple[str, ...]:
         return (*_NULLS, *self.format.null_values)
 
@@ -108,7 +113,7 @@ class TextSource:
             if chunk.strip():
                 rows = self._fast(parse, chunk, positions)
                 rows = self._careful(chunk, line, positions) if rows is None else rows
-                yield np.array(rows, dtype=np.float64, order="F"), partial(self._place, chunk, line)
+                yield np.asarray(rows, dtype=np.float64), partial(self._place, chunk, line)
 
     def _fast(self, parse: _Parser, chunk: bytes, positions: list[int]) -> Floats | None:
         """The numbers of a chunk, or None if it has to be read with care."""

@@ -25,9 +25,9 @@ from acyclic.learners.golem import Golem
 from acyclic.ranges import Range
 from acyclic.running import Monitor, State
 from acyclic.scores.equal_variances import EqualVariances
-from acyclic.scores.local import price_graph, price_of_parent
+from acyclic.scores.local import bic_of_weights, price_of_parent
 from acyclic.scores.regression import least_squares
-from acyclic.scores.residuals import squared_loss
+from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats
 
 # Beyond this size a search over orders takes minutes.
@@ -92,7 +92,7 @@ class Auto(DagLearner):
         state = monitor.run(run.stages, State(start))
         best = run.best or _weigh(table.moments, start, equal=True)
         return Found(
-            solution=state.solution(squared_loss(table.moments.covariance, state.weights), 0.0),
+            solution=state.solution(0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0),
             method=self.method,
             orientation=Orientation.EQUAL_VARIANCES if best.equal else Orientation.INDEPENDENCE,
             settings={"noise variances": "equal" if best.equal else "unequal"},
@@ -185,7 +185,7 @@ class _Run:
 
 
 def _weigh(moments: Moments, weights: Floats, *, equal: bool) -> _Candidate:
-    price = price_graph(moments, weights, "ebic", equal=equal)
+    price = bic_of_weights(moments, weights, "equal" if equal else "unequal")
     return _Candidate(equal, weights, price, EqualVariances.of(moments, weights))
 
 

@@ -17,7 +17,8 @@ from acyclic.constraints.catalogue import constraint
 from acyclic.data.knowledge import compile_knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
-from acyclic.data.table import Table, is_frame
+from acyclic.data.sources import is_frame
+from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Empty, Fact, Orientation
@@ -43,6 +44,10 @@ COMMON: dict[str, Range] = {
     "threshold": number(least=0),
     "time_limit": SECONDS,
 }
+
+
+# The price of a parent: a rule of `acyclic.scores.local.price_of_parent`, or a number.
+PENALTY = one_of("bic", "strong", "ebic") | number(least=0)
 
 
 class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclass=ABCMeta):  # type: ignore[misc]

@@ -17,12 +17,12 @@ from acyclic.discrete.selection import select_parents
 from acyclic.facts import Ended, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import PENALTY, DagLearner
 from acyclic.ranges import FLAG, Range
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PRICES, PriceRule, price_of_parent
+from acyclic.scores.local import PenaltyRule, price_of_parent
 from acyclic.scores.regression import least_squares
-from acyclic.scores.residuals import squared_loss
+from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback
 
 
@@ -62,12 +62,12 @@ class EqualVariance(DagLearner):
     """
 
     method = "equal-variance"
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PRICES, "polished": FLAG}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY, "polished": FLAG}
 
     def __init__(
         self,
         *,
-        penalty: PriceRule = "ebic",
+        penalty: PenaltyRule = "ebic",
         threshold: float = 0.0,
         polished: bool = True,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
@@ -99,7 +99,7 @@ class EqualVariance(DagLearner):
         self.order_ = Dag(start).order
         state = monitor.run(run, State(start))
         return Found(
-            solution=state.solution(squared_loss(moments.covariance, state.weights), 0.0),
+            solution=state.solution(0.5 * float(residual_variances(moments.covariance, state.weights).sum()), 0.0),
             method=self.method,
             orientation=Orientation.EQUAL_VARIANCES,
             threshold=self.threshold,

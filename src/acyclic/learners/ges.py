@@ -18,7 +18,7 @@ from acyclic.graphs.pruning import threshold_components
 from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.running import Monitor, State
-from acyclic.scores.local import GaussianScore, PriceRule
+from acyclic.scores.local import GaussianScore, PenaltyRule
 from acyclic.types import Bools, Callback
 
 
@@ -58,7 +58,7 @@ class Ges(GreedyLearner):
     def __init__(
         self,
         *,
-        penalty: PriceRule = "bic",
+        penalty: PenaltyRule = "bic",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,

@@ -9,17 +9,17 @@ from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.facts import Caution, Fact, Orientation
 from acyclic.judging.judge import Found
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import PENALTY, DagLearner
 from acyclic.ranges import Range
 from acyclic.running import State
-from acyclic.scores.local import PRICES, LocalScore
+from acyclic.scores.local import LocalScore
 from acyclic.scores.regression import least_squares
 
 
 class GreedyLearner(DagLearner):
     """A learner whose search ends at a DAG of the best equivalence class that it found."""
 
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PRICES}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY}
 
     def _finish(
         self, table: Table, mask: Mask, score: LocalScore, state: State, settings: dict[str, Any], *said: Caution

@@ -16,7 +16,7 @@ from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.ranges import NONE, Range, number, whole
 from acyclic.running import Monitor, State
-from acyclic.scores.local import GaussianScore, PriceRule
+from acyclic.scores.local import GaussianScore, PenaltyRule
 from acyclic.types import Callback
 
 
@@ -69,7 +69,7 @@ class Mmhc(GreedyLearner):
         *,
         alpha: float = 0.05,
         max_conditioning: int | None = 3,
-        penalty: PriceRule = "bic",
+        penalty: PenaltyRule = "bic",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,

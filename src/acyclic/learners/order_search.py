@@ -15,12 +15,12 @@ from acyclic.discrete.order import equal_variance_order, search_orders
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import PENALTY, DagLearner
 from acyclic.ranges import Range, whole
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PRICES, PriceRule, price_of_parent
+from acyclic.scores.local import PenaltyRule, price_of_parent
 from acyclic.scores.regression import least_squares
-from acyclic.scores.residuals import squared_loss
+from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback
 
 
@@ -57,12 +57,12 @@ class OrderSearch(DagLearner):
     """
 
     method = "order-search"
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PRICES, "n_starts": whole(least=0)}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY, "n_starts": whole(least=0)}
 
     def __init__(
         self,
         *,
-        penalty: PriceRule = "ebic",
+        penalty: PenaltyRule = "ebic",
         threshold: float = 0.0,
         n_starts: int = 2,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
@@ -100,7 +100,7 @@ class OrderSearch(DagLearner):
         self.order_ = Dag(start).order
         state = monitor.run(run, State(start))
         return Found(
-            solution=state.solution(squared_loss(moments.covariance, state.weights), 0.0),
+            solution=state.solution(0.5 * float(residual_variances(moments.covariance, state.weights).sum()), 0.0),
             method=self.method,
             orientation=Orientation.INDEPENDENCE,
             threshold=self.threshold,

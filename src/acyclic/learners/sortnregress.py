@@ -22,7 +22,7 @@ from acyclic.learners.base import DagLearner
 from acyclic.ranges import Range, one_of
 from acyclic.running import Monitor, State
 from acyclic.scores.regression import DEPENDENT, least_squares
-from acyclic.scores.residuals import squared_loss
+from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats, Integers
 
 SORTED_BY = {"variance": Orientation.VARIANCE_ORDER, "r2": Orientation.R2_ORDER}
@@ -93,7 +93,7 @@ class SortnRegress(DagLearner):
         start = least_squares(moments.covariance, mask.required, mask)
         state = monitor.run(regress, State(start))
         return Found(
-            solution=state.solution(squared_loss(moments.covariance, state.weights), 0.0),
+            solution=state.solution(0.5 * float(residual_variances(moments.covariance, state.weights).sum()), 0.0),
             method=self.method,
             orientation=SORTED_BY[self.order],
             settings={"order": self.order},

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from acyclic.data.moments import Moments, as_moments
+from acyclic.data.resampling import wishart
+from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, read_table
 from acyclic.errors import InputError
-from acyclic.types import Floats
+
+__all__ = ["PARAMETRIC", "Source", "draw_seeds", "wishart"]
 
 PARAMETRIC = (
     "the draws are parametric, since there are no rows to draw from: each takes mean and covariance from their "
@@ -117,37 +119,8 @@ def draw_seeds(random_state: int | SeedSequence, count: int) -> list[SeedSequenc
     return SeedSequence(int(random_state)).spawn(count)
 
 
-def wishart(moments: Moments, n: float, rng: Generator) -> Moments:
-    """Moments of n Gaussian rows whose population has the given mean and covariance S = RᵀR.
-
-    n S* ~ Wishart(n − 1, S) by Bartlett's decomposition, or as the sum of n − 1 squares where n ≤ d; the mean is drawn
-    from N(m, S / n).
-    """
-    d = len(moments.names)
-    root = _root(moments.covariance)
-    if n - 1 >= d:
-        factor = np.tril(rng.standard_normal((d, d)), -1)
-        np.fill_diagonal(factor, np.sqrt(rng.chisquare(n - 1 - np.arange(d))))
-        deviations = factor.T @ root
-    else:
-        deviations = rng.standard_normal((max(round(n) - 1, 1), d)) @ root
-    mean = moments.mean + rng.standard_normal(d) @ root / np.sqrt(n)
-    return Moments(n, mean, deviations.T @ deviations / n, moments.names)
-
-
-def _root(covariance: Floats) -> Floats:
-    """R with RᵀR = S, for any positive semi-definite S in any units."""
-    scale = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.where(scale > 0, scale, 1.0) / np.where(scale > 0, scale, 1.0)[:, None]
-    factor, failed = lapack.dpotrf(correlation, lower=0, clean=1)
-    if failed:
-        values, vectors = np.linalg.eigh(correlation)
-        factor = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    return np.asarray(factor * scale)
-
-
 def _rows(table: Any) -> NDArray[Any]:
-    if not hasattr(type(table), "columns"):
+    if not is_frame(table):
         return np.asarray(table)
     import narwhals.stable.v2 as nw
 

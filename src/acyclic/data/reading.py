@@ -1,0 +1,212 @@
+"""From a source to what is known of a table: its columns chosen, weighted, transformed, described and summed.
+
+Hides what is done with the rows on their way, all of it in one pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from acyclic.data.columns import ColumnValues, Kind
+from acyclic.data.missing import Missing, check_missing
+from acyclic.data.moments import Accumulator, Moments
+from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, scan_parquet, weigh
+from acyclic.data.text import TextFormat, TextSource
+from acyclic.errors import InputError
+from acyclic.facts import Fact, NoRows, Note
+from acyclic.graphs.checks import check_names
+from acyclic.types import Floats
+
+__all__ = ["ROWS_LIMIT", "Content", "Reading", "join_rows", "open_source", "select_columns", "too_large"]
+
+# The most values that are put in memory without being asked: 2 GiB.
+ROWS_LIMIT: Final = 1 << 28
+# The most values of a file that are kept while it is read, lest it be parsed again for its rows: 256 MB, which every
+# machine has to spare; a table that is longer is more often wanted for its moments alone.
+_KEPT_VALUES: Final = 1 << 25
+
+
+class Content(NamedTuple):
+    """What was found in a table; ``notes`` are those that its moments do not tell, ``kept`` the rows read so far."""
+
+    moments: Moments
+    notes: tuple[Fact[Note], ...]
+    absences: tuple[Fact[Note], ...]
+    n_rows: int
+    digest: str
+    kinds: Mapping[str, Kind]
+    why_no_rows: Fact[NoRows] | None
+    kept: list[Floats] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Which columns of a source to read, and what to do with them on the way."""
+
+    source: Source
+    columns: tuple[str, ...]
+    dropped: tuple[str, ...]
+    logged: tuple[str, ...]
+    weights: str | ArrayLike | None
+    missing: Missing
+
+    @classmethod
+    def prepare(
+        cls,
+        source: Source,
+        columns: Sequence[str] | None,
+        drop: Sequence[str] | None,
+        log: Sequence[str] | bool | None,
+        weights: str | ArrayLike | None,
+        missing: Missing,
+    ) -> Reading:
+        """Check the options against the columns that there are."""
+        check_missing(missing)
+        used = select_columns(source.names, columns, drop)
+        if isinstance(weights, str):
+            _check_known("weights", [weights], source.names)
+            used = select_columns(used, None, [weights]) if weights in used else used
+        logged = used if log is True else _check_known("log", log or (), used)
+        read = (*used, weights) if isinstance(weights, str) else used
+        check_numbers(source, read)
+        dropped = tuple(name for name in source.names if name not in read)
+        return cls(source, used, dropped, logged, weights, missing)
+
+    def read(self) -> Content:
+        """Read all of it, once."""
+        values, accumulator = ColumnValues(self.columns), Accumulator(self.columns, self.missing)
+        kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
+        for block in self._blocks():
+            values.add(block.rows, block.weights, has_gaps=self.missing != "error")
+            rows = self._transform(block)
+            accumulator.add(rows, block.weights, block.place)
+            if kept is not None:
+                kept = [*kept, rows] if values.n_rows * len(self.columns) <= _KEPT_VALUES else None
+        moments, absences = accumulator.finish()
+        kinds = values.kinds(self.source.booleans)
+        return Content(
+            moments,
+            (*self._notes(), *values.notes(kinds)),
+            tuple(absences),
+            accumulator.n_rows,
+            self._digest(values, accumulator.n_incomplete),
+            kinds,
+            self._why_no_rows(accumulator),
+            kept,
+        )
+
+    def read_rows(self) -> tuple[Floats, str]:
+        """Read all of it again: the rows, transformed, with their gaps, and the digest of the values."""
+        values, parts = ColumnValues(self.columns), []
+        for block in self._blocks():
+            values.add(block.rows, block.weights)
+            parts.append(self._transform(block))
+        rows = join_rows(parts, len(self.columns))
+        return rows, self._digest(values, int(np.isnan(rows).any()))
+
+    def _blocks(self) -> Iterator[Block]:
+        if isinstance(self.weights, str):
+            return weigh(self.source.blocks((*self.columns, self.weights)), None, last=True)
+        return weigh(self.source.blocks(self.columns), self.weights)
+
+    def _transform(self, block: Block) -> Floats:
+        """Rows with logarithms taken; others as they are."""
+        if not self.logged:
+            return block.rows
+        rows = block.rows.copy()
+        for column in map(self.columns.index, self.logged):
+            values = rows[:, column]
+            if (low := values <= 0).any():
+                what = f"{self.columns[column]!r} is {values[low][0]:g} in {block.place(int(low.argmax()))}"
+                raise InputError(f"{what}: only values above 0 have a logarithm; correct it or leave log out")
+            np.log(values, out=values)
+        return rows
+
+    def _digest(self, values: ColumnValues, n_incomplete: int) -> str:
+        # What would have been done about missing cells makes no difference where there are none.
+        return values.digest(log=self.logged, missing=self.missing if n_incomplete else None)
+
+    def _why_no_rows(self, read: Accumulator) -> Fact[NoRows] | None:
+        if self.weights is not None:
+            return Fact.of(NoRows.WEIGHTED)
+        if read.n_incomplete and self.missing != "drop-rows":
+            return Fact.of(NoRows.INCOMPLETE, rows=read.n_incomplete)
+        return too_large(read.n_rows, len(self.columns), ROWS_LIMIT)
+
+    def _notes(self) -> Iterator[Fact[Note]]:
+        yield from (Fact.of(Note.DROPPED, name) for name in self.dropped)
+        yield from (Fact.of(Note.LOG, name) for name in self.logged)
+        if isinstance(self.weights, str):
+            yield Fact.of(Note.WEIGHTS, self.weights)
+
+
+def too_large(rows: int, columns: int, limit: int) -> Fact[NoRows] | None:
+    """The fact that there are more values than the limit, if there are."""
+    if rows * columns <= limit:
+        return None
+    return Fact.of(NoRows.TOO_LARGE, rows=rows, columns=columns, limit=limit)
+
+
+def join_rows(parts: Sequence[Floats], d: int) -> Floats:
+    """One array (n, d) of them all, row after row in memory."""
+    return np.concatenate(parts, out=np.empty((sum(map(len, parts)), d)))
+
+
+def open_source(source: Any, names: Sequence[str] | None, text: TextFormat) -> Source:
+    """Find out what kind of table it is."""
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if _is_text(path):
+            return TextSource.open(path, names, text)
+        source = scan_parquet(path)
+    if text != TextFormat():
+        raise InputError("header, separator, decimal, encoding and null_values are for text files only")
+    if not is_frame(source):
+        return ArraySource.open(source, names)
+    if names is not None:
+        raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
+    return FrameSource.open(source)
+
+
+def _is_text(path: Path) -> bool:
+    """Whether it is a text file, and not Parquet."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    if not path.exists():
+        raise InputError(f"there is no file {path}")
+    if path.is_dir() or suffixes[-1:] in ([".parquet"], [".pq"]):
+        return False
+    if suffixes[-1:] not in ([".csv"], [".tsv"], [".txt"]):
+        raise InputError(f"{path} is no .csv, .tsv, .txt (also with .gz) or .parquet file and no folder of the latter")
+    return True
+
+
+def select_columns(
+    names: tuple[str, ...], columns: Sequence[str] | None, drop: Sequence[str] | None
+) -> tuple[str, ...]:
+    """The columns to use, in order."""
+    wanted = names if columns is None else _check_known("columns", columns, names)
+    dropped = () if drop is None else _check_known("drop", drop, names)
+    left = tuple(name for name in wanted if name not in dropped)
+    if not left:
+        raise InputError(f"no column is left to use; the columns are {_list_some(names)}")
+    return left
+
+
+def _check_known(option: str, given: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise InputError(f"{option} is the single string {given!r}; give a list, {option}=[{given!r}]")
+    for name in given:
+        if name not in names:
+            raise InputError(f"{option} names {name!r}; the columns are {_list_some(names)}")
+    return check_names(given) if given else ()
+
+
+def _list_some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:20])) + (f" and {len(names) - 20} more" if len(names) > 20 else "")

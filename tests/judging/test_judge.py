@@ -1,0 +1,179 @@
+"""judge(): every learner's weights become a graph and a verdict by the same rules."""
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic import Golem, Knowledge, Notears, simulate
+from acyclic.data.knowledge import compile_knowledge
+from acyclic.data.table import Table
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
+from acyclic.judging.judge import Found, judge, obey, orient_edges
+from acyclic.learners import LEARNERS, make_learner
+from acyclic.running import Solution
+
+LINEAR = [name for name in LEARNERS if name not in ("notears-mlp", "dag-gnn", "gran-dag")]
+
+
+def independent(n=200, d=3, scale=1.0):
+    return scale * np.random.default_rng(0).standard_normal((n, d))
+
+
+def chain(scale=1.0):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal(200)
+    return scale * np.column_stack([x, x + rng.standard_normal(200)])
+
+
+def found(weights, **options):
+    solution = Solution(np.asarray(weights, dtype=float), Fact(Ended.COMPLETE), 0.0, 0.0, 1, 0.0)
+    return Found(**{"solution": solution, "method": "notears", "orientation": Orientation.EQUAL_VARIANCES, **options})
+
+
+def judged(weights, knowledge=None, **options):
+    table = Table.open(independent(d=len(weights)))
+    return judge(table, compile_knowledge(knowledge, table.names), found(weights, **options))
+
+
+@pytest.mark.parametrize(
+    ("learner", "X", "why"),
+    [
+        (Notears(), independent(d=1), Empty.ONE_COLUMN),
+        (Notears(knowledge=Knowledge(forbidden=[("*", "*")])), chain(), Empty.ALL_FORBIDDEN),
+        (Notears(), np.ones((10, 3)), Empty.UNCORRELATED),
+        (Notears(), np.array([[1.0, 1], [1, -1], [-1, 1], [-1, -1]]), Empty.UNCORRELATED),
+        (Notears(threshold=5.0), chain(), Empty.BELOW_THRESHOLD),
+        (Notears(), chain(scale=1e-3), Empty.L1),
+        (Golem(l1=100.0), chain(), Empty.L1),
+        (
+            Notears(knowledge=Knowledge(bounds=dict.fromkeys((("x0", "x1"), ("x1", "x0")), (50.0, 60.0)))),
+            chain(),
+            Empty.OUT_OF_BOUNDS,
+        ),
+        (Notears(callback=lambda progress: True), chain(scale=1e-3), Empty.ENDED_EARLY),
+    ],
+)
+def test_an_empty_graph_says_why(learner, X, why):
+    verdict = learner.fit(X).verdict_
+    assert verdict.n_edges == 0 and verdict.empty.kind is why and verdict.orientation is Orientation.NO_EDGE
+
+
+@pytest.mark.parametrize("method", LINEAR)
+def test_independent_columns_are_empty_for_a_reason(method):
+    verdict = make_learner(method).fit(independent(n=1000)).verdict_
+    assert (verdict.empty is None) == (verdict.n_edges > 0)
+    assert make_learner(method).fit(independent(d=1)).verdict_.empty.kind is Empty.ONE_COLUMN
+
+
+def test_a_graph_with_edges_is_not_called_empty():
+    verdict = Notears().fit(chain()).verdict_
+    assert verdict.n_edges == 1 and verdict.empty is None and verdict.orientation is Orientation.EQUAL_VARIANCES
+
+
+def test_odd_columns_are_noted():
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((2, 100))
+    notes = Notears().fit(np.column_stack([x, y, np.full(100, 2.0), 3 * x, x + y])).verdict_.notes
+    kinds = {fact.about[0]: fact.kind for fact in notes}
+    assert kinds["x2"] is Note.CONSTANT and kinds["x3"] is Note.DUPLICATE
+    assert Note.COLLINEAR in (kinds.get("x4"), kinds.get("x1"))
+
+
+ORIENTATIONS = {
+    "auto": Orientation.EQUAL_VARIANCES,
+    "equal-variance": Orientation.EQUAL_VARIANCES,
+    "order-search": Orientation.INDEPENDENCE,
+    "notears": Orientation.EQUAL_VARIANCES,
+    "golem": Orientation.EQUAL_VARIANCES,
+    "nocurl": Orientation.EQUAL_VARIANCES,
+    "ges": Orientation.INDEPENDENCE,
+    "mmhc": Orientation.INDEPENDENCE,
+    "sortnregress": Orientation.VARIANCE_ORDER,
+}
+
+
+@pytest.mark.parametrize("method", LINEAR)
+def test_what_orients_an_edge_follows_from_what_the_method_rests_on(method):
+    model = make_learner(method).fit(simulate(6, 500, random_state=4).X)
+    verdict, graph = model.verdict_, model.causal_graph_
+    assert verdict.orientation is ORIENTATIONS[method]
+    by_class = verdict.orientation is Orientation.INDEPENDENCE
+    assert hasattr(model, "cpdag_") == by_class
+    rest = Orientation.UNDETERMINED if by_class else verdict.orientation
+    assert set(verdict.support) == {edge[:2] for edge in graph.edges()}
+    compelled = set(graph.cpdag().directed_edges())
+    for edge, orientation in verdict.support.items():
+        assert orientation is (Orientation.INDEPENDENCE if edge in compelled else rest)
+
+
+def test_a_likelihood_of_unequal_variances_claims_the_class_only():
+    X = simulate(6, 500, random_state=4).X
+    model = Golem(noise="unequal").fit(X)
+    assert model.verdict_.orientation is Orientation.INDEPENDENCE and model.cpdag_ == model.causal_graph_.cpdag()
+    assert not hasattr(model.set_params(noise="equal").fit(X), "cpdag_")
+    binary = Notears(loss="logistic", l1=0.001, threshold=0.0).fit(X > 0)
+    assert binary.verdict_.orientation is Orientation.LOSS
+
+
+def test_directions_that_knowledge_fixes_are_credited_to_it():
+    graph = acyclic.Dag([[0, 1.0, 1.0], [0, 0, 1.0], [0, 0, 0]])
+    mask = Knowledge(required=[("x0", "x1")], forbidden=[("x2", "x1")]).compile(graph.names)
+    support = orient_edges(graph, mask, Orientation.INDEPENDENCE)
+    assert support == {
+        ("x0", "x1"): Orientation.KNOWLEDGE,
+        ("x1", "x2"): Orientation.KNOWLEDGE,
+        ("x0", "x2"): Orientation.UNDETERMINED,
+    }
+
+
+@pytest.mark.parametrize("method", LINEAR)
+def test_a_required_edge_without_weight_is_drawn_and_told_by_every_learner(method):
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.standard_normal((100, 2)), np.full(100, 5.0)])
+    model = make_learner(method, knowledge=Knowledge(required=[("x2", "x0")])).fit(X)
+    assert model.adjacency_matrix_[2, 0] != 0
+    told = [fact for fact in model.verdict_.cautions if fact.kind is Caution.REQUIRED_WITHOUT_WEIGHT]
+    assert [fact.about for fact in told] == [("x2", "x0")]
+
+
+def test_weights_outside_of_their_bounds_are_left_out_and_told():
+    graph, verdict = judged([[0, 2.0], [0, 0]], Knowledge(bounds={("x0", "x1"): (3.0, 4.0)}))
+    assert graph.n_edges == 0 and verdict.empty.kind is Empty.OUT_OF_BOUNDS
+    assert [(fact.kind, fact.about) for fact in verdict.removed] == [(Removal.OUT_OF_BOUNDS, ("x0", "x1"))]
+    assert verdict.cautions == (Fact.of(Caution.OUT_OF_BOUNDS, "x0", "x1", weight=2.0),)
+
+
+def test_without_knowledge_weights_are_not_even_copied():
+    weights = np.zeros((3, 3))
+    assert obey(weights, compile_knowledge(None, ("a", "b", "c")))[0] is weights
+
+
+def test_cycles_are_broken_by_the_rule_that_was_asked_for():
+    weights = [[0, 0.9, 0.4], [0.5, 0, 0], [0, 0, 0]]
+    graph, verdict = judged(weights, pruning="components")
+    assert verdict.removed == (Fact.of(Removal.WEAKEST_ON_CYCLES, "x1", "x0", weight=0.5),) and graph.n_edges == 2
+    graph, verdict = judged(weights, pruning="edges")
+    assert [fact.about for fact in verdict.removed] == [("x0", "x2"), ("x1", "x0")] and graph.n_edges == 1
+    assert {fact.kind for fact in verdict.removed} == {Removal.WEAKEST}
+
+
+def test_edges_that_fail_a_further_test_go_but_not_in_silence():
+    def keep(edges):
+        return np.array([[0, 1, 0], [0, 0, 0], [0, 0, 0]], dtype=bool), Fact.of(Removal.F_TEST, cutoff=0.01)
+
+    graph, verdict = judged([[0, 2.0, 1.0], [0, 0, 0], [0, 0, 0]], keep=keep)
+    assert graph.n_edges == 1
+    assert verdict.removed == (Fact.of(Removal.F_TEST, "x0", "x2", weight=1.0, cutoff=0.01),)
+
+
+def test_counts_add_up():
+    fit = Notears().fit(simulate(8, 300, random_state=2).X)
+    weights, graph = fit.solution_.weights, fit.causal_graph_
+    assert fit.verdict_.n_edges == graph.n_edges
+    assert fit.verdict_.n_cut + len(fit.verdict_.removed) + graph.n_edges == np.count_nonzero(weights)
+    powers, B = np.eye(8), weights**2
+    geometric = 0.0
+    for _ in range(8):
+        powers = powers @ B
+        geometric += np.trace(powers)
+    assert fit.verdict_.h == pytest.approx(geometric, rel=1e-9, abs=1e-20)
