@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from solvers.test_selection import cost, naive_parents, sample
 
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
@@ -15,6 +14,7 @@ from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.graphs.pruning import threshold
+from discrete.test_selection import cost, naive_parents, sample
 
 ROWS = {"edge_direction": "from row to column"}
 
