@@ -25,7 +25,7 @@ def _find_homes(path: Path) -> dict[str, str]:
 
 # Public names are listed in __init__.pyi and imported at first use, so that `import acyclic` costs milliseconds.
 _HOMES = _find_homes(Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(name for name in _HOMES if not name.startswith("_"))  # noqa: PLE0605
+__all__ = sorted(name for name in _HOMES if not name.startswith("_"))
 
 
 def __getattr__(name: str) -> Any:

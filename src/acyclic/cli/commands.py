@@ -333,8 +333,8 @@ def _code(ended: Ended) -> int:
 
 
 def _graph(path: Path) -> Dag:
-    from acyclic.graphs.formats import read
     from acyclic.findings import is_findings
+    from acyclic.graphs.formats import read
     from acyclic.result import load
 
     if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):

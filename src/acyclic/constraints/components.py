@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from acyclic._native import strong_components
 from acyclic.constraints.base import Constraint, Evaluation, Matrix
 from acyclic.errors import InputError
+from acyclic.graphs.reachability import find_reached
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class OnComponents(Constraint):
             return inner.evaluate_block(B, size)
         cyclic = (np.bincount(labels)[labels] > 1) | (support.diagonal() > 0)
         if inner.support == "walks":
-            blocks = [_through(support, cyclic)]
+            edges = support.view(np.bool_)
+            through = cyclic | find_reached(edges, cyclic) | find_reached(edges.T, cyclic)
+            blocks = [np.flatnonzero(through)]
         elif inner.support == "cyclic nodes":
             blocks = [np.flatnonzero(cyclic)]
         else:
@@ -61,17 +64,3 @@ class OnComponents(Constraint):
             order = part.order if order is None else max(order, part.order or 0)
             in_domain &= part.in_domain
         return Evaluation(value, gradient, order, in_domain)
-
-
-def _through(support: NDArray[np.uint8], cyclic: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Nodes that reach a cyclic node or are reached from one."""
-    found = cyclic.copy()
-    for edges in (support, support.T):
-        reached = cyclic.copy()
-        while True:
-            grown = reached | (edges[reached].any(axis=0) if reached.any() else reached)
-            if (grown == reached).all():
-                break
-            reached = grown
-        found |= reached
-    return np.flatnonzero(found)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from acyclic.data.mask import Mask, arrow, reachable
+from acyclic.data.mask import Mask, arrow
 from acyclic.errors import CycleError, KnowledgeError
 from acyclic.graphs.checks import check_names, shown
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.reachability import close_transitively
 
 __all__ = ["Knowledge", "Mask"]
 
@@ -165,7 +166,7 @@ class Knowledge:
         start, end = tier[:, None], tier[None, :]
         allowed &= ~((start > end) & (end >= 0)) & ~((start == end) & np.isin(start, self.closed_tiers))
         # An edge against a path of required edges would close a cycle.
-        allowed &= ~reachable(required).T
+        allowed &= ~close_transitively(required).T
         return Mask(columns, allowed, required, lower, upper, tier if self.tiers else None)
 
     def __hash__(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
 from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.reachability import close_transitively
 from acyclic.types import Bools, Floats, Integers
 
 
@@ -76,8 +77,8 @@ class Mask:
         pairs of the second kind are on no cycle of allowed edges, and pairs of the first are paths of the graph.
         Tiers, roots and sinks come in their order, except where columns in no tier offer a way back.
         """
-        reach = reachable(self.allowed)
-        order = (reach & ~reach.T) | reachable(self.required)
+        reach = close_transitively(self.allowed)
+        order = (reach & ~reach.T) | close_transitively(self.required)
         order.flags.writeable = False
         return order
 
@@ -106,15 +107,6 @@ class Mask:
 
     def __reduce__(self) -> tuple[type[Mask], tuple[object, ...]]:
         return Mask, tuple(getattr(self, entry.name) for entry in fields(self))
-
-
-def reachable(edges: Bools) -> Bools:
-    """Pairs joined by a directed path (Warshall's algorithm on rows packed into bits)."""
-    rows = np.packbits(edges, axis=1)
-    for node in range(len(edges)):
-        before = np.flatnonzero(rows[:, node >> 3] & (128 >> (node & 7)))
-        rows[before] |= rows[node]
-    return np.unpackbits(rows, axis=1, count=len(edges)).astype(bool)
 
 
 def arrow(edge: tuple[str, str]) -> str:

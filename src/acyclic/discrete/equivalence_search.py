@@ -18,6 +18,7 @@ from acyclic.data.knowledge import Mask
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
+from acyclic.graphs.reachability import find_reached
 from acyclic.running import Monitor, State
 from acyclic.scores.local import LocalScores
 from acyclic.types import Bools
@@ -44,12 +45,12 @@ class EquivalenceClass:
     def __init__(self, dag: Bools) -> None:
         self.dag = dag
         self.graph = cpdag(dag)
-        self.joined = self.graph.skeleton
+        self.arcs, self.joined = self.graph.arcs, self.graph.skeleton
         self.parents = [frozenset(np.flatnonzero(column).tolist()) for column in self.graph.directed.T]
         self.children = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.directed]
         self.neighbours = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.undirected]
         self.adjacent = [p | c | b for p, c, b in zip(self.parents, self.children, self.neighbours)]
-        self._reached: dict[tuple[int, tuple[int, ...]], set[int]] = {}
+        self._reached: dict[tuple[int, tuple[int, ...]], Bools] = {}
 
     def cliques(self, nodes: Collection[int]) -> Iterator[Nodes]:
         """Every clique among the nodes, the empty one first."""
@@ -61,17 +62,11 @@ class EquivalenceClass:
                 later = [other for other in candidates[position + 1 :] if other in self.adjacent[node]]
                 pending.append((clique | {node}, later))
 
-    def reached(self, start: int, avoiding: tuple[int, ...]) -> set[int]:
-        """Nodes at the end of a path from `start` along directed and undirected edges that avoids some nodes."""
+    def leads(self, start: int, end: int, avoiding: tuple[int, ...]) -> bool:
+        """Whether a path along directed and undirected edges leads from `start` to `end` and avoids some nodes."""
         if (start, avoiding) not in self._reached:
-            found, pending = {start, *avoiding}, [start]
-            while pending:
-                node = pending.pop()
-                following = (self.children[node] | self.neighbours[node]) - found
-                found |= following
-                pending.extend(following)
-            self._reached[start, avoiding] = found.difference(avoiding)
-        return self._reached[start, avoiding]
+            self._reached[start, avoiding] = find_reached(self.arcs, start, avoiding)
+        return bool(self._reached[start, avoiding][end])
 
     def member(self, before: dict[int, Nodes]) -> Bools | None:
         """A DAG of the class in which, for each node named, exactly these of its neighbours come before it."""
@@ -84,7 +79,7 @@ class EquivalenceClass:
 
     def changed(self, other: EquivalenceClass) -> set[int]:
         """Nodes whose operators may differ from those they had in another class."""
-        arcs = self.graph.arcs != other.graph.arcs
+        arcs = self.arcs != other.arcs
         nodes = np.flatnonzero(arcs.any(axis=0) | arcs.any(axis=1)).tolist()
         joined = np.flatnonzero((self.joined != other.joined).any(axis=0)).tolist()
         return {*nodes, *(near for node in joined for near in self.neighbours[node] | other.neighbours[node])}
@@ -179,7 +174,7 @@ class GreedyEquivalenceSearch:
     def insert(self, operator: Operator) -> Bools | None:
         """Draw x → y and C → y, unless a path leads from y to x around C."""
         x, y, C, now = operator.x, operator.y, operator.C, self.current
-        if x in now.reached(y, C):
+        if now.leads(y, x, C):
             return None
         directed, undirected = np.array(now.graph.directed), np.array(now.graph.undirected)
         directed[[x, *(c for c in C if c not in now.adjacent[x])], y] = True
@@ -237,15 +232,4 @@ class GreedyEquivalenceSearch:
         if dag is None:
             return None
         dag[y, x], dag[x, y] = False, True
-        return dag if _is_acyclic_around(dag, y) else None
-
-
-def _is_acyclic_around(dag: Bools, node: int) -> bool:
-    """Whether no path leads from a node back to it."""
-    reached = np.array(dag[node])
-    while not reached[node]:
-        further = reached | dag[reached].any(axis=0)
-        if np.array_equal(further, reached):
-            return True
-        reached = further
-    return False
+        return None if find_reached(dag, y)[y] else dag

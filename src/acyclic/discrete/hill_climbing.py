@@ -6,6 +6,7 @@ import numpy as np
 
 from acyclic.data.knowledge import Mask
 from acyclic.facts import Ended
+from acyclic.graphs.reachability import close_transitively
 from acyclic.running import Monitor, State
 from acyclic.scores.local import LocalScores
 from acyclic.types import Bools
@@ -62,7 +63,7 @@ class HillClimbing:
 
     def _best(self) -> tuple[int, int, bool] | None:
         """The pair (x, y) of the best move, and whether it turns x → y; None where no move has a gain."""
-        reach = reachable(self.dag)
+        reach = close_transitively(self.dag)
         toggle = np.where(self.dag, self.deletion, np.where(reach.T, -np.inf, self.addition))
         sources, targets = np.nonzero(self.dag)
         # x → y can be turned if no child of x leads to y.
@@ -73,11 +74,3 @@ class HillClimbing:
         better = np.maximum(toggle, turn)
         x, y = (int(k) for k in np.unravel_index(better.argmax(), better.shape))
         return (x, y, bool(turn[x, y] > toggle[x, y])) if better[x, y] > TOLERANCE else None
-
-
-def reachable(edges: Bools) -> Bools:
-    """Pairs (i, j) such that a directed path leads from i to j."""
-    reach = np.array(edges)
-    while (further := reach | (reach.astype(np.float32) @ reach.astype(np.float32) > 0)).sum() > reach.sum():
-        reach = further
-    return reach

@@ -207,7 +207,8 @@ class _Search:
         self.weights[:, node] = column
         self.edges[:, node] = (column != 0) | self.mask.required[:, node]
         self.gradient[:, node] = self.S[:, node] - self.S @ column
-        # Among a node and its descendants paths stay as they were; what comes in from outside may have changed.
+        # A column loses edges too, which no closure under addition follows; but among a node and its descendants paths
+        # stay as they were, and only what comes in from outside may have changed.
         changed = np.append(np.flatnonzero(self.ancestors[:, node]), node)
         among = self.ancestors[np.ix_(changed, changed)] | np.eye(len(changed), dtype=bool)
         parents = self.edges[:, changed].T

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
-from scipy.sparse.csgraph import breadth_first_order
 
 from acyclic.errors import InputError
 from acyclic.graphs.checks import check_names, permutation, shown, square_matrix
 from acyclic.graphs.cycles import find_cycle, is_acyclic, sparse, strongly_connected_components, topological_order
+from acyclic.graphs.reachability import find_reached
 from acyclic.types import Bools, Floats, Integers
 
 if TYPE_CHECKING:
@@ -164,11 +164,11 @@ class Dag:
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with a directed path to `name`, itself not included."""
-        return self._named(_reachable(self.adjacency.T, self._position(name)))
+        return self._named(np.flatnonzero(find_reached(self.adjacency.T, self._position(name))))
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with a directed path from `name`, itself not included."""
-        return self._named(_reachable(self.adjacency, self._position(name)))
+        return self._named(np.flatnonzero(find_reached(self.adjacency, self._position(name))))
 
     def total_effects(self) -> Floats:
         """Sum, over all directed paths i ⇝ j, of the products of weights along them: (I − W)⁻¹ − I.
@@ -277,11 +277,6 @@ def _unknown(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(str(name), names)
     listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
     return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
-
-
-def _reachable(edges: Bools, start: int) -> Integers:
-    reached = breadth_first_order(sparse(edges), start, return_predecessors=False)
-    return np.sort(np.asarray(reached[1:], dtype=np.intp))
 
 
 def _count(number: int, noun: str) -> str:

@@ -15,12 +15,12 @@ from scipy.optimize import Bounds, minimize
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
-from acyclic.data.knowledge import Knowledge
+from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
-from acyclic.discrete.hill_climbing import reachable
 from acyclic.facts import Empty, Ended, Fact, Orientation
-from acyclic.learners.base import ContinuousLearner
+from acyclic.graphs.reachability import close_transitively
+from acyclic.learners.base import ContinuousLearner, Table
 from acyclic.ranges import Range, number, one_of
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import LeastSquares
@@ -150,7 +150,7 @@ def potential(edges: NDArray[np.bool_], mask: Mask) -> Floats:
 
     Solves Δp = div C, C the transitive closure of the edges and Δ the Laplacian of the complete graph, with mean 0.
     """
-    reach = reachable((edges & mask.allowed) | mask.required)
+    reach = close_transitively((edges & mask.allowed) | mask.required)
     # Nodes of one cycle reach each other and themselves, which cancels.
     return np.asarray((reach.sum(axis=0) - reach.sum(axis=1)) / len(edges))
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from acyclic.errors import MissingExtraError
 from acyclic.facts import Orientation
+from acyclic.findings import Findings
 from acyclic.graphs.drawing import NEGATIVE, POSITIVE, stroke_width
 from acyclic.graphs.layout import Point, label, layout
-from acyclic.findings import Findings
 
 PIXELS_PER_INCH = 110.0
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from acyclic.facts import Orientation
 from acyclic.files import write_text
+from acyclic.findings import Findings
 from acyclic.graphs.drawing import stroke_width
 from acyclic.graphs.layout import label, layout
 from acyclic.judging import words
-from acyclic.findings import Findings
 from acyclic.report.charts import heat_map
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
 

@@ -8,9 +8,9 @@ from html import escape
 from typing import Any
 
 from acyclic.facts import Fact, Remark
+from acyclic.findings import Findings
 from acyclic.judging import words
 from acyclic.judging.verdict import Verdict
-from acyclic.findings import Findings
 from acyclic.report.charts import line_chart
 from acyclic.trust.audit import Audit
 

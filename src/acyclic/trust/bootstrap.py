@@ -15,6 +15,7 @@ from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Remark
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
 from acyclic.learners.base import DagLearner
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
@@ -339,7 +340,7 @@ def _without_cycles(ranked: list[list[int]], d: int) -> list[list[int]]:
     for i, j in ranked:
         if not reaches[j, i]:
             kept.append([i, j])
-            reaches |= np.outer(reaches[:, i], reaches[j])
+            add_edge(reaches, i, j)
     return kept
 
 

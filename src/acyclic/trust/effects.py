@@ -13,10 +13,10 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
+from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
-from acyclic.findings import Findings
 from acyclic.scores.regression import least_squares
 from acyclic.trust.bootstrap import note_rows
 from acyclic.trust.workers import draw_seeds

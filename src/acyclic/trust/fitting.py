@@ -16,10 +16,10 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Orientation
+from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.learners import DagLearner, make_learner
-from acyclic.findings import Findings
 from acyclic.types import Bools, Floats
 
 Learner: TypeAlias = DagLearner | str | Callable[..., Any]
