@@ -4,6 +4,7 @@ from acyclic.constraints.base import Constraint as Constraint
 from acyclic.constraints.catalogue import constraint as constraint
 from acyclic.data.datasets import load_network as load_network
 from acyclic.data.datasets import load_sachs as load_sachs
+from acyclic.data.handoff import to_pgmpy as to_pgmpy
 from acyclic.data.knowledge import Knowledge as Knowledge
 from acyclic.data.moments import Moments as Moments
 from acyclic.data.simulate import simulate as simulate

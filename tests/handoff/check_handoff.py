@@ -10,7 +10,7 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 
-from acyclic import Dag, EqualVariance, Moments
+from acyclic import Dag, EqualVariance, Moments, to_pgmpy
 from acyclic.data.simulate import linear_sem
 from acyclic.graphs.formats import from_networkx
 
@@ -81,7 +81,7 @@ def check_dowhy_sampling(frame: pd.DataFrame, dag: Dag) -> str:
 def check_pgmpy_parameters(frame: pd.DataFrame, dag: Dag, moments: Moments) -> str:
     from pgmpy.parameter_estimator import LinearGaussianMLE
 
-    ours = dag.to_pgmpy(moments)
+    ours = to_pgmpy(dag, moments)
     assert ours.check_model() and from_networkx(ours) == dag
     fitted = {cpd.variable: cpd for cpd in ours.copy().fit(frame, LinearGaussianMLE("mle")).cpds}
     gaps = []
@@ -97,7 +97,7 @@ def check_pgmpy_parameters(frame: pd.DataFrame, dag: Dag, moments: Moments) -> s
 def check_pgmpy_moments(dag: Dag, moments: Moments) -> str:
     import networkx
 
-    model = dag.to_pgmpy(moments)
+    model = to_pgmpy(dag, moments)
     mean, covariance = model.to_joint_gaussian()
     sorted_moments = moments.select(list(networkx.topological_sort(model)))
     assert np.allclose(mean, sorted_moments.mean, rtol=0, atol=1e-6)
@@ -107,7 +107,7 @@ def check_pgmpy_moments(dag: Dag, moments: Moments) -> str:
 
 
 def check_pgmpy_sampling(dag: Dag, moments: Moments) -> str:
-    model = dag.to_pgmpy(moments)
+    model = to_pgmpy(dag, moments)
     drawn = [model.simulate(ROWS, do={CAUSE: value}, seed=seed)[OUTCOME] for seed, value in enumerate((0.0, 1.0))]
     error = STANDARD_ERRORS * np.sqrt(sum(sample.var() for sample in drawn) / ROWS)
     return agree("pgmpy, do-sampling", drawn[1].mean() - drawn[0].mean(), total_effect(dag), error)

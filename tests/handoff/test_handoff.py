@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from hypothesis import given
 
-from acyclic import Dag, Moments
+from acyclic import Dag, Moments, to_pgmpy
+from acyclic.data import handoff
 from acyclic.data.simulate import linear_sem
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.graphs import handoff
 from strategies import any_weights, dags, hostile_names
 
 OTHER_PYTHON = os.environ.get("ACYCLIC_HANDOFF_PYTHON")
@@ -43,7 +43,7 @@ class Network(networkx.DiGraph):
 @pytest.fixture(scope="module")
 def stand_in():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(handoff, "_pgmpy", lambda: (Network, Conditional))
+        patch.setattr(handoff, "_import_pgmpy", lambda: (Network, Conditional))
         yield
 
 
@@ -58,8 +58,8 @@ def table():
 
 def test_without_pgmpy_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pgmpy.factors.continuous", None)
-    with pytest.raises(MissingExtraError, match=r"Dag.to_pgmpy needs pgmpy; .*acyclic\[handoff\]") as caught:
-        Dag.empty(["a"]).to_pgmpy()
+    with pytest.raises(MissingExtraError, match=r"to_pgmpy needs pgmpy; .*acyclic\[handoff\]") as caught:
+        to_pgmpy(Dag.empty(["a"]))
     assert caught.value.extra == "handoff"
 
 
@@ -74,7 +74,7 @@ def test_networkx_keeps_what_dowhy_reads(dag):
 
 def test_intercepts_and_deviations_are_those_of_the_residuals(table):
     dag, X = table
-    intercepts, deviations = handoff.intercepts_and_deviations(dag, Moments.from_array(X, dag.names))
+    intercepts, deviations = handoff.measure_noise(dag, Moments.from_array(X, dag.names))
     residuals = X - X @ dag.weights
     np.testing.assert_allclose(intercepts, residuals.mean(axis=0), atol=1e-12)
     np.testing.assert_allclose(deviations, residuals.std(axis=0), rtol=1e-12)
@@ -82,31 +82,31 @@ def test_intercepts_and_deviations_are_those_of_the_residuals(table):
 
 def test_columns_are_matched_by_name_and_others_left_out(table):
     dag, X = table
-    expected = handoff.intercepts_and_deviations(dag, Moments.from_array(X, dag.names))
+    expected = handoff.measure_noise(dag, Moments.from_array(X, dag.names))
     shuffled = Moments.from_array(np.c_[X[:, ::-1], X[:, 0] ** 2], [*dag.names[::-1], "other"])
-    np.testing.assert_allclose(handoff.intercepts_and_deviations(dag, shuffled), expected, rtol=1e-9)
+    np.testing.assert_allclose(handoff.measure_noise(dag, shuffled), expected, rtol=1e-9)
 
 
 def test_a_column_without_noise_has_the_deviation_zero():
     dag = Dag([[0, 0.1], [0, 0]])
     x = np.random.default_rng(0).normal(size=100)
-    _, deviations = handoff.intercepts_and_deviations(dag, Moments.from_array(np.c_[x, 0.1 * x]))
+    _, deviations = handoff.measure_noise(dag, Moments.from_array(np.c_[x, 0.1 * x]))
     assert 0 <= deviations[1] < 1e-7
 
 
 def test_moments_of_other_columns_or_types_are_refused(table):
     dag, X = table
     with pytest.raises(InputError, match="rain"):
-        handoff.intercepts_and_deviations(dag, Moments.from_array(X[:, :3], dag.names[:3]))
+        handoff.measure_noise(dag, Moments.from_array(X[:, :3], dag.names[:3]))
     for other in (X, pd.DataFrame(X, columns=dag.names)):
         with pytest.raises(InputError, match=f"moments must be Moments, not {type(other).__name__}"):
-            handoff.intercepts_and_deviations(dag, other)
+            handoff.measure_noise(dag, other)
 
 
 @pytest.mark.usefixtures("stand_in")
 @given(dags(names=hostile_names))
 def test_each_node_has_one_conditional_with_its_parents_and_weights(dag):
-    model = dag.to_pgmpy()
+    model = to_pgmpy(dag)
     weights = networkx.to_numpy_array(model, nodelist=dag.names)
     assert np.array_equal(weights, dag.weights)
     assert [cpd.variable for cpd in model.cpds] == list(dag.names)
@@ -120,8 +120,8 @@ def test_each_node_has_one_conditional_with_its_parents_and_weights(dag):
 def test_moments_reach_the_conditionals(table):
     dag, X = table
     moments = Moments.from_array(X, dag.names)
-    intercepts, deviations = handoff.intercepts_and_deviations(dag, moments)
-    cpds = dag.to_pgmpy(moments).cpds
+    intercepts, deviations = handoff.measure_noise(dag, moments)
+    cpds = to_pgmpy(dag, moments).cpds
     assert [cpd.beta[0] for cpd in cpds] == intercepts.tolist()
     assert [cpd.std for cpd in cpds] == deviations.tolist()
 

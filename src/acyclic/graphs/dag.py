@@ -19,7 +19,6 @@ from acyclic.types import Bools, Floats, Integers
 
 if TYPE_CHECKING:
     from acyclic.graphs.equivalence import Cpdag
-    from acyclic.graphs.handoff import MeanAndCovariance
 
 __all__ = [
     "Dag",
@@ -235,12 +234,6 @@ class Dag:
         from acyclic.graphs import formats
 
         return formats.to_dagitty(self)
-
-    def to_pgmpy(self, moments: MeanAndCovariance | None = None) -> Any:
-        """Give a ``pgmpy`` linear Gaussian Bayesian network; see `acyclic.graphs.handoff.to_pgmpy`."""
-        from acyclic.graphs import handoff
-
-        return handoff.to_pgmpy(self, moments)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dag):
