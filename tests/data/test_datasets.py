@@ -5,7 +5,7 @@ import pytest
 
 from acyclic.data.datasets import Dataset, GaussianNetwork, available, load, load_network, load_sachs
 from acyclic.errors import InputError
-from acyclic.graphs.dag import is_acyclic
+from acyclic.graphs.cycles import is_acyclic
 
 SIZES = [853, 902, 911, 723, 810, 799, 848, 913, 707]
 NETWORKS = {"ecoli70": (46, 70), "magic-niab": (44, 66), "magic-irri": (64, 102), "arth150": (107, 150)}

@@ -18,7 +18,8 @@ from acyclic.data.simulate import (
     simulate,
 )
 from acyclic.errors import CycleError, InputError
-from acyclic.graphs.dag import Dag, is_acyclic
+from acyclic.graphs.cycles import is_acyclic
+from acyclic.graphs.dag import Dag
 
 KINDS = ["ER1", "ER4", "SF1", "SF3", "SF3-distinct"]
 CHAIN = np.array([[0, 2.0, -0.7], [0, 0, 1.5], [0, 0, 0]])

@@ -2,7 +2,7 @@ import pytest
 
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.dot import from_dagitty, from_dot, to_dagitty, to_dot
+from acyclic.graphs.formats import from_dagitty, from_dot
 
 
 def test_ordinary_dot_is_read():
@@ -66,8 +66,8 @@ def test_backslashes_in_quoted_names():
 
 def test_weights_are_exact_and_labels_short():
     dag = Dag.from_edges([("a", "b", 0.1 + 0.2)], ["a", "b"])
-    assert '[label="0.3", beta="0.30000000000000004"]' in to_dot(dag)
-    assert from_dot(to_dot(dag)) == dag == from_dagitty(to_dagitty(dag))
+    assert '[label="0.3", beta="0.30000000000000004"]' in dag.to_dot()
+    assert from_dot(dag.to_dot()) == dag == from_dagitty(dag.to_dagitty())
 
 
 @pytest.mark.parametrize(

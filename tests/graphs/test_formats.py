@@ -18,7 +18,7 @@ hostile_dags = dags(weights=any_weights, names=hostile_names)
 
 
 def write(dag, name):
-    return getattr(formats, f"to_{name}")(dag)
+    return getattr(dag, f"to_{name}")()
 
 
 def parse(text, name):
@@ -29,7 +29,6 @@ def parse(text, name):
 @given(dag=hostile_dags)
 def test_every_text_format_gives_the_same_graph_back(name, dag):
     text = write(dag, name)
-    assert text == getattr(dag, f"to_{name}")()
     assert parse(text, name) == dag
     assert parse(text.encode("utf-8").decode("utf-8"), name) == dag
 

@@ -6,8 +6,7 @@ from hypothesis import given
 
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.formats import from_networkx
-from acyclic.graphs.graphml import from_graphml, to_graphml
+from acyclic.graphs.formats import from_graphml, from_networkx
 from strategies import any_weights, dags, hostile_names
 
 XML_CANNOT_HOLD = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
@@ -20,7 +19,7 @@ def graph(body, **attributes):
 
 @given(dags(weights=any_weights, names=hostile_names))
 def test_networkx_reads_what_we_write(dag):
-    read = networkx.parse_graphml(to_graphml(dag))
+    read = networkx.parse_graphml(dag.to_graphml())
     assert read.is_directed()
     if not any(XML_CANNOT_HOLD.search(name) or re.search("_x[0-9A-F]{4}_", name) for name in dag.names):
         assert from_networkx(read) == dag
@@ -38,7 +37,7 @@ def test_we_read_what_networkx_writes(dag):
 def test_names_that_look_escaped_are_left_alone_unless_we_escaped_them():
     assert from_graphml(graph('<node id="_x0041_"/>')).names == ("_x0041_",)
     for names in (["_x0041_"], ["_x0041_", "\x01"], ["\x00", "_x0000_", "_x005F_x0000_"], ["\ud800"]):
-        assert from_graphml(to_graphml(Dag.empty(names))).names == tuple(names)
+        assert from_graphml(Dag.empty(names).to_graphml()).names == tuple(names)
 
 
 def test_weights_have_a_declared_default_or_are_one():

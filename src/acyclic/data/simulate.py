@@ -18,7 +18,8 @@ from scipy.linalg import solve_triangular
 from scipy.special import expit
 
 from acyclic.errors import InputError
-from acyclic.graphs.dag import Dag, topological_order
+from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.dag import Dag
 from acyclic.types import Floats
 
 RandomState: TypeAlias = int | SeedSequence | Generator

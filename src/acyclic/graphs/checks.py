@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
 from acyclic.types import Floats, Integers
+
+EdgeDirection = Literal["from row to column", "from column to row"]
 
 
 def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
@@ -32,6 +36,17 @@ def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
             "and 0 where there is no edge"
         )
     return numbers
+
+
+def from_row_to_column(matrix: ArrayLike, edge_direction: str) -> Floats:
+    """Give a matrix stated in `edge_direction` in the library's own direction, from row to column."""
+    if edge_direction not in ("from row to column", "from column to row"):
+        raise InputError(
+            f"edge_direction is {edge_direction!r}; say 'from row to column' if matrix[i, j] is the edge "
+            "i → j, or 'from column to row' if it is the edge j → i"
+        )
+    square = square_matrix(matrix)
+    return square if edge_direction == "from row to column" else square.T
 
 
 def shown(name: str) -> str:
@@ -72,3 +87,10 @@ def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
         raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}")
     position = {name: place for place, name in enumerate(names)}
     return np.array([position[name] for name in targets], dtype=np.intp)
+
+
+def explain_unknown(name: str, names: Sequence[str]) -> str:
+    """Say that no node has a name, and which names are near it."""
+    near = get_close_matches(str(name), names)
+    listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
+    return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"

@@ -4,45 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, permutation, shown, square_matrix
-from acyclic.graphs.cycles import find_cycle, is_acyclic, sparse, strongly_connected_components, topological_order
+from acyclic.graphs.checks import (
+    EdgeDirection,
+    check_names,
+    explain_unknown,
+    from_row_to_column,
+    permutation,
+    shown,
+    square_matrix,
+)
+from acyclic.graphs.csv_text import write_csv
+from acyclic.graphs.cycles import sparse, topological_order
+from acyclic.graphs.dot import write_dagitty, write_dot
+from acyclic.graphs.drawing import picture
+from acyclic.graphs.edge_list import EdgeList, ListedEdge
+from acyclic.graphs.equivalence import Cpdag, cpdag
+from acyclic.graphs.exchange import make_networkx
+from acyclic.graphs.graphml import write_graphml
+from acyclic.graphs.json_text import write_json
 from acyclic.graphs.reachability import find_reached
 from acyclic.types import Bools, Floats, Integers
 
-if TYPE_CHECKING:
-    from acyclic.graphs.equivalence import Cpdag
-
-__all__ = [
-    "Dag",
-    "EdgeDirection",
-    "find_cycle",
-    "from_row_to_column",
-    "is_acyclic",
-    "strongly_connected_components",
-    "topological_order",
-]
-
-EdgeDirection = Literal["from row to column", "from column to row"]
 Edge = tuple[str, str] | tuple[str, str, float]
-
-
-def from_row_to_column(matrix: ArrayLike, edge_direction: str) -> Floats:
-    """Give a matrix stated in `edge_direction` in the library's own direction, from row to column."""
-    if edge_direction not in ("from row to column", "from column to row"):
-        raise InputError(
-            f"edge_direction is {edge_direction!r}; say 'from row to column' if matrix[i, j] is the edge "
-            "i → j, or 'from column to row' if it is the edge j → i"
-        )
-    square = square_matrix(matrix)
-    return square if edge_direction == "from row to column" else square.T
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -119,7 +109,7 @@ class Dag:
             label = f"the edge {shown(source)} → {shown(target)}"
             for end in (source, target):
                 if end not in index:
-                    raise InputError(f"{label} cannot be drawn: {_unknown(end, node_names)}")
+                    raise InputError(f"{label} cannot be drawn: {explain_unknown(end, node_names)}")
             if weight == 0 or not np.isfinite(weight):
                 raise InputError(f"{label} has the weight {weight}; a weight must be finite and not 0")
             if weights[index[source], index[target]] != 0:
@@ -188,8 +178,6 @@ class Dag:
 
     def cpdag(self) -> Cpdag:
         """Give the completed partially directed graph of the Markov equivalence class."""
-        from acyclic.graphs.equivalence import cpdag
-
         return cpdag(self)
 
     def moral(self) -> Bools:
@@ -200,40 +188,28 @@ class Dag:
         return moral
 
     def to_networkx(self) -> Any:
-        """Give a ``networkx.DiGraph``; see `acyclic.graphs.formats.to_networkx`."""
-        from acyclic.graphs import formats
-
-        return formats.to_networkx(self)
+        """Give a ``networkx.DiGraph`` with the names as nodes, in order, and the edge attribute ``weight``."""
+        return make_networkx(self._list())
 
     def to_json(self) -> str:
-        """Give JSON text; see `acyclic.graphs.formats.to_json`."""
-        from acyclic.graphs import formats
-
-        return formats.to_json(self)
+        """Give JSON text; see `acyclic.graphs.json_text.write_json`."""
+        return write_json(self._list())
 
     def to_csv(self) -> str:
-        """Give a CSV edge list; see `acyclic.graphs.formats.to_csv`."""
-        from acyclic.graphs import formats
-
-        return formats.to_csv(self)
+        """Give a CSV edge list; see `acyclic.graphs.csv_text.write_csv`."""
+        return write_csv(self._list())
 
     def to_graphml(self) -> str:
-        """Give GraphML text; see `acyclic.graphs.graphml.to_graphml`."""
-        from acyclic.graphs import formats
-
-        return formats.to_graphml(self)
+        """Give GraphML text; see `acyclic.graphs.graphml.write_graphml`."""
+        return write_graphml(self._list())
 
     def to_dot(self) -> str:
-        """Give DOT text; see `acyclic.graphs.dot.to_dot`."""
-        from acyclic.graphs import formats
-
-        return formats.to_dot(self)
+        """Give DOT text; see `acyclic.graphs.dot.write_dot`."""
+        return write_dot(self._list())
 
     def to_dagitty(self) -> str:
-        """Give DAGitty model code; see `acyclic.graphs.dot.to_dagitty`."""
-        from acyclic.graphs import formats
-
-        return formats.to_dagitty(self)
+        """Give DAGitty model code; see `acyclic.graphs.dot.write_dagitty`."""
+        return write_dagitty(self._list())
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dag):
@@ -249,27 +225,22 @@ class Dag:
         return f"Dag({_count(self.n_nodes, 'node')}, {_count(self.n_edges, 'edge')}{listed and ': '}{listed})"
 
     def _repr_html_(self) -> str:
-        from acyclic.graphs.drawing import picture
-
         return picture(self)
 
     def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
         # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.
         return Dag, (self.weights, self.names)
 
+    def _list(self) -> EdgeList:
+        return EdgeList(self.names, [ListedEdge(*edge) for edge in self.edges()])
+
     def _named(self, nodes: Integers) -> tuple[str, ...]:
         return tuple(self.names[node] for node in nodes)
 
     def _position(self, name: str) -> int:
         if name not in self.names:
-            raise InputError(_unknown(name, self.names))
+            raise InputError(explain_unknown(name, self.names))
         return self.names.index(name)
-
-
-def _unknown(name: str, names: Sequence[str]) -> str:
-    near = get_close_matches(str(name), names)
-    listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
-    return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -4,6 +4,8 @@ In a quoted name ``\"``, ``\\``, ``\n`` and ``\xHH`` (a control character) stand
 backslash stands for itself. Graphviz shows such names as they are meant.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +14,7 @@ from math import isfinite
 
 from acyclic.errors import InputError
 from acyclic.graphs.checks import shown
-from acyclic.graphs.dag import Dag
+from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 Attributes = dict[str, str]
 
@@ -29,67 +31,51 @@ _TO_ESCAPE = re.compile(r'[\x00-\x1f"\\]')
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\", "\n": ""}
 
 
-def to_dot(dag: Dag) -> str:
-    """Write a DAG as DOT for Graphviz: nodes in order, then edges with a short label and the exact ``beta``.
+def write_dot(graph: EdgeList) -> str:
+    """Write DOT for Graphviz: nodes in order, then edges with a short label and the exact ``beta``.
 
     The weight is not called ``weight``, which Graphviz takes for a layout strength and refuses if negative.
 
     Examples
     --------
-    >>> print(to_dot(Dag.from_edges([("a", "b", 0.5)], names=["a", "b"])), end="")
+    >>> print(write_dot(EdgeList(["a", "b"], [ListedEdge("a", "b", 0.5)])), end="")
     digraph {
       "a";
       "b";
       "a" -> "b" [label="0.5", beta="0.5"];
     }
     """
-    nodes = [f"  {_quoted(name)};" for name in dag.names]
+    nodes = [f"  {_quoted(name)};" for name in graph.names]
     edges = [
         f'  {_quoted(source)} -> {_quoted(target)} [label="{weight:.3g}", beta="{weight!r}"];'
-        for source, target, weight in dag.edges()
+        for source, target, weight in graph.edges
     ]
     return "\n".join(["digraph {", *nodes, *edges, "}", ""])
 
 
-def to_dagitty(dag: Dag) -> str:
-    """Write a DAG as DAGitty model code, each weight as the path coefficient ``beta``.
+def write_dagitty(graph: EdgeList) -> str:
+    """Write DAGitty model code, each weight as the path coefficient ``beta``.
 
     Examples
     --------
-    >>> print(to_dagitty(Dag.from_edges([("a", "b", 0.5)], names=["a", "b"])), end="")
+    >>> print(write_dagitty(EdgeList(["a", "b"], [ListedEdge("a", "b", 0.5)])), end="")
     dag {
     "a"
     "b"
     "a" -> "b" [beta="0.5"]
     }
     """
-    edges = [f'{_quoted(source)} -> {_quoted(target)} [beta="{weight!r}"]' for source, target, weight in dag.edges()]
-    return "\n".join(["dag {", *map(_quoted, dag.names), *edges, "}", ""])
+    edges = [f'{_quoted(source)} -> {_quoted(target)} [beta="{weight!r}"]' for source, target, weight in graph.edges]
+    return "\n".join(["dag {", *map(_quoted, graph.names), *edges, "}", ""])
 
 
-def from_dot(text: str) -> Dag:
-    """Read a DOT digraph, nodes in order of appearance.
-
-    The weight of an edge is its ``beta``, ``weight`` or numeric label, the first there is; otherwise 1.
-    Groups ``a -> {b c}`` and ``edge [...]`` defaults are understood; layout attributes are ignored; ports,
-    subgraphs and undirected graphs are refused.
-
-    Examples
-    --------
-    >>> from_dot('digraph g { a -> b -> c [weight=2]; "x y" }').edges()
-    [('a', 'b', 2.0), ('b', 'c', 2.0)]
-    """
+def read_dot(text: str) -> EdgeList:
+    """Read a DOT digraph; see `acyclic.graphs.formats.from_dot`."""
     return _Reader(text, "digraph").read()
 
 
-def from_dagitty(text: str) -> Dag:
-    """Read DAGitty model code ``dag { … }``; roles and positions are ignored, bidirected edges refused.
-
-    Examples
-    --------
-    >>> from_dagitty('dag { a [exposure,pos="0,1"] b <- a [beta=0.5] }').edges()
-    [('a', 'b', 0.5)]
-    """
+def read_dagitty(text: str) -> EdgeList:
+    """Read DAGitty model code; see `acyclic.graphs.formats.from_dagitty`."""
     return _Reader(text, "dag").read()
 
 
@@ -189,13 +175,13 @@ class _Reader:
         self.expect(self.token.is_name, "a name")
         return self.advance().text
 
-    def read(self) -> Dag:
+    def read(self) -> EdgeList:
         self.header()
         while not self.accept("}"):
             self.statement()
             self.accept(";")
         self.expect(self.token.kind == "end", "nothing after the graph")
-        return Dag.from_edges([(*ends, weight) for ends, weight in self.edges.items()], self.names)
+        return EdgeList(list(self.names), [ListedEdge(*ends, weight) for ends, weight in self.edges.items()])
 
     def header(self) -> None:
         if self.token.word == "strict":

@@ -8,8 +8,8 @@ from html import escape
 
 import numpy as np
 
-from acyclic.graphs.dag import Dag
 from acyclic.graphs.layout import NODE_HEIGHT, Layout, Point, label, layout
+from acyclic.graphs.protocols import AcyclicGraph
 
 __all__ = ["NEGATIVE", "POSITIVE", "curve", "picture", "stroke_width", "to_svg"]
 
@@ -22,7 +22,7 @@ _ARROW = (
 )
 
 
-def to_svg(dag: Dag, assumed: Collection[tuple[str, str]] = ()) -> str:
+def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
     """Draw a DAG from left to right as one SVG element.
 
     Blue edges have positive weights, orange ones negative; the wider, the larger the weight. Names are text, whatever
@@ -36,12 +36,13 @@ def to_svg(dag: Dag, assumed: Collection[tuple[str, str]] = ()) -> str:
 
     Examples
     --------
+    >>> from acyclic import Dag
     >>> to_svg(Dag.from_edges([("a", "b", 0.5)], names=["a", "b"]))[:4]
     '<svg'
     """
     placed = layout(dag)
     width, height = placed.width + 16, placed.height + 16
-    summary = f"{dag.n_nodes} variables, {dag.n_edges} edges"
+    summary = f"{len(dag.names)} variables, {np.count_nonzero(dag.weights)} edges"
     body = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-8 -8 {width:.0f} {height:.0f}" width="{width:.0f}" '
         f'height="{height:.0f}" role="img" aria-label="Directed acyclic graph: {summary}" '
@@ -59,9 +60,9 @@ def to_svg(dag: Dag, assumed: Collection[tuple[str, str]] = ()) -> str:
 _COLOURS = {"positive": POSITIVE, "negative": NEGATIVE}
 
 
-def picture(dag: Dag, assumed: Collection[tuple[str, str]] = ()) -> str:
+def picture(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
     """What a notebook shows for a DAG: its picture, or one line where it is too large for one."""
-    if dag.n_nodes > LARGEST_PICTURE:
+    if len(dag.names) > LARGEST_PICTURE:
         return f"<pre>{escape(repr(dag))}</pre>"
     return to_svg(dag, assumed)
 
@@ -86,7 +87,7 @@ def _text(text: str) -> str:
     return escape(_NOT_IN_XML.sub("\ufffd", text))
 
 
-def _edges(dag: Dag, placed: Layout, assumed: Collection[tuple[str, str]]) -> list[str]:
+def _edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str]]) -> list[str]:
     largest = float(np.abs(dag.weights).max())
     drawn = []
     for i, j in np.argwhere(dag.weights).tolist():
@@ -103,7 +104,7 @@ def _edges(dag: Dag, placed: Layout, assumed: Collection[tuple[str, str]]) -> li
     return drawn
 
 
-def _nodes(dag: Dag, placed: Layout) -> list[str]:
+def _nodes(dag: AcyclicGraph, placed: Layout) -> list[str]:
     return [
         f'<g transform="translate({x:.1f} {y:.1f})"><title>{_text(name)}</title>'
         f'<rect x="{-width / 2:.1f}" y="{-NODE_HEIGHT / 2:.1f}" width="{width:.1f}" height="{NODE_HEIGHT:.0f}" rx="7" '

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, permutation, shown, square_matrix
-from acyclic.graphs.dag import Dag, EdgeDirection, from_row_to_column
-from acyclic.types import Bools
+from acyclic.graphs.checks import (
+    EdgeDirection,
+    check_names,
+    from_row_to_column,
+    permutation,
+    shown,
+    square_matrix,
+)
+from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.protocols import AcyclicGraph
+from acyclic.types import Bools, Integers
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -33,6 +41,7 @@ class Cpdag:
 
     Examples
     --------
+    >>> from acyclic import Dag
     >>> chain = Dag.from_edges([("a", "b"), ("b", "c")], names=["a", "b", "c"])
     >>> chain.cpdag()
     Cpdag(3 nodes, 0 directed and 2 undirected edges)
@@ -129,7 +138,7 @@ def _check_mixed(directed: Bools, undirected: Bools) -> None:
             raise InputError(f"the edge between nodes {i} and {j} {fault}")
 
 
-def cpdag(dag: Dag | ArrayLike, names: Iterable[str] | None = None) -> Cpdag:
+def cpdag(dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None) -> Cpdag:
     """Give the CPDAG of a DAG: its skeleton, with the edges directed that all equivalent DAGs share.
 
     Parameters
@@ -149,27 +158,31 @@ def cpdag(dag: Dag | ArrayLike, names: Iterable[str] | None = None) -> Cpdag:
     >>> collider.directed_edges(), collider.undirected_edges()
     ([('a', 'c'), ('b', 'c')], [])
     """
-    if isinstance(dag, Dag) and names is not None:
+    if isinstance(dag, AcyclicGraph) and names is not None:
         raise InputError("names are for arrays; a Dag has its own (use reordered to permute them)")
-    graph = dag if isinstance(dag, Dag) else Dag(dag, names)
-    fixed = compelled(graph)
-    free = graph.adjacency & ~fixed
-    return Cpdag(graph.names, fixed, free | free.T)
+    labels, adjacency, order = _take_apart(dag, names)
+    fixed = _label_compelled(adjacency, order)
+    free = adjacency & ~fixed
+    return Cpdag(labels, fixed, free | free.T)
 
 
-def compelled(dag: Dag | ArrayLike) -> Bools:
+def compelled(dag: AcyclicGraph | ArrayLike) -> Bools:
     """Mark the edges that have the same direction in every DAG of the equivalence class, shape (d, d).
 
     For each node y, by topological order, let x be its latest parent. If some compelled edge w → x has
     w ∉ Pa(y), or some other parent of y is no parent of x, every edge into y is compelled; otherwise those
     w → y for which w → x is compelled.
     """
-    graph = dag if isinstance(dag, Dag) else Dag(dag)
+    _, adjacency, order = _take_apart(dag)
+    return _label_compelled(adjacency, order)
+
+
+def _label_compelled(adjacency: Bools, order: Integers) -> Bools:
     # Row y of these is about the edges into y.
-    parents = np.ascontiguousarray(graph.adjacency.T)
+    parents = np.ascontiguousarray(adjacency.T)
     fixed = np.zeros_like(parents)
-    rank = np.argsort(graph.order)
-    for node in graph.order:
+    rank = np.argsort(order)
+    for node in order:
         into = np.flatnonzero(parents[node])
         if into.size == 0:
             continue
@@ -182,10 +195,21 @@ def compelled(dag: Dag | ArrayLike) -> Bools:
     return np.ascontiguousarray(fixed.T)
 
 
-def reversible(dag: Dag | ArrayLike) -> Bools:
+def reversible(dag: AcyclicGraph | ArrayLike) -> Bools:
     """Mark the edges that some DAG of the equivalence class has the other way round, shape (d, d)."""
-    graph = dag if isinstance(dag, Dag) else Dag(dag)
-    return graph.adjacency & ~compelled(graph)
+    _, adjacency, order = _take_apart(dag)
+    return adjacency & ~_label_compelled(adjacency, order)
+
+
+def _take_apart(
+    dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None
+) -> tuple[tuple[str, ...], Bools, Integers]:
+    """Names, adjacency and topological order."""
+    if isinstance(dag, AcyclicGraph):
+        return dag.names, np.not_equal(dag.weights, 0), dag.order
+    matrix = square_matrix(dag)
+    labels = check_names(names, len(matrix))
+    return labels, np.not_equal(matrix, 0), topological_order(matrix, labels)
 
 
 def meek_closure(directed: ArrayLike, undirected: ArrayLike) -> tuple[Bools, Bools]:
@@ -244,8 +268,7 @@ def consistent_extension(graph: Cpdag) -> Bools:
     mixed = _Mixed(graph)
     adjacency = graph.directed.copy()
     remaining = set(range(graph.n_nodes))
-    candidates = sorted(remaining)
-    heapify(candidates)
+    candidates = sorted(remaining)  # in order, so it is a heap
     while candidates:
         node = heappop(candidates)
         if node not in remaining or not mixed.can_be_last(node):

@@ -1,5 +1,7 @@
 """GraphML text, with node names as identifiers, as networkx reads and writes it."""
 
+from __future__ import annotations
+
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
@@ -7,7 +9,7 @@ from math import isfinite
 
 from acyclic.errors import InputError
 from acyclic.graphs.checks import check_names, shown
-from acyclic.graphs.dag import Dag
+from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
 # What XML 1.0 cannot hold, and what would read like its replacement.
@@ -15,25 +17,25 @@ _TO_ESCAPE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]|_
 _ESCAPED = re.compile("_x([0-9A-F]{4})_")
 
 
-def to_graphml(dag: Dag) -> str:
-    """Write a DAG as GraphML, weights exact.
+def write_graphml(graph: EdgeList) -> str:
+    """Write GraphML, weights exact.
 
     Characters that XML cannot hold are written ``_xHHHH_`` (their code in hexadecimal). The graph attribute
     ``escaped`` says where that was done, so that other names which look like it are left alone.
     """
-    names = {name: _TO_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", name) for name in dag.names}
+    names = {name: _TO_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", name) for name in graph.names}
     escaped = any(name != written for name, written in names.items())
     root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
     _declare(root, "weight", "edge", "double")
     if escaped:
         _declare(root, "escaped", "graph", "boolean")
-    graph = ElementTree.SubElement(root, "graph", edgedefault="directed")
+    parent = ElementTree.SubElement(root, "graph", edgedefault="directed")
     if escaped:
-        ElementTree.SubElement(graph, "data", key="escaped").text = "true"
+        ElementTree.SubElement(parent, "data", key="escaped").text = "true"
     for written in names.values():
-        ElementTree.SubElement(graph, "node", id=written)
-    for source, target, weight in dag.edges():
-        edge = ElementTree.SubElement(graph, "edge", source=names[source], target=names[target])
+        ElementTree.SubElement(parent, "node", id=written)
+    for source, target, weight in graph.edges:
+        edge = ElementTree.SubElement(parent, "edge", source=names[source], target=names[target])
         ElementTree.SubElement(edge, "data", key="weight").text = repr(weight)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
@@ -44,8 +46,8 @@ def _declare(root: ElementTree.Element, name: str, subject: str, kind: str) -> N
     ElementTree.SubElement(root, "key", attributes)
 
 
-def from_graphml(text: str) -> Dag:
-    """Read a directed GraphML graph; the weight is the edge attribute called ``weight``, 1 where there is none."""
+def read_graphml(text: str) -> EdgeList:
+    """Read a directed GraphML graph; see `acyclic.graphs.formats.from_graphml`."""
     if "<!DOCTYPE" in text:
         raise InputError("the GraphML text has a DOCTYPE, which is not read; remove it")
     try:
@@ -61,7 +63,7 @@ def from_graphml(text: str) -> Dag:
     return _read_graph(root, graphs[0])
 
 
-def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> Dag:
+def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> EdgeList:
     edges = list(_children(graph, "edge"))
     directed = graph.get("edgedefault") == "directed"
     if edges and not all(edge.get("directed", str(directed).lower()) == "true" for edge in edges):
@@ -77,7 +79,7 @@ def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> Dag:
     names = check_names([name(node, "id") for node in _children(graph, "node")])
     ends = [(name(edge, "source"), name(edge, "target")) for edge in edges]
     weights = [_data(root, edge, "edge", "weight") for edge in edges]
-    return Dag.from_edges([(*pair, _number(pair, weight)) for pair, weight in zip(ends, weights)], names)
+    return EdgeList(names, [ListedEdge(*pair, _number(pair, weight)) for pair, weight in zip(ends, weights)])
 
 
 def _data(root: ElementTree.Element, element: ElementTree.Element, subject: str, name: str) -> str | None:

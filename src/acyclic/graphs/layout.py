@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic.graphs.dag import Dag
+from acyclic.graphs.protocols import AcyclicGraph
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["Layout", "Point", "assign_layers", "label", "layout"]
@@ -57,21 +57,23 @@ def label(name: str) -> str:
     return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
 
 
-def layout(dag: Dag) -> Layout:
+def layout(dag: AcyclicGraph) -> Layout:
     """Place the nodes of a DAG.
 
     Examples
     --------
+    >>> from acyclic import Dag
     >>> placed = layout(Dag.from_edges([("a", "b"), ("b", "c"), ("a", "c")], names=["a", "b", "c"]))
     >>> placed.layers.tolist(), bool((np.diff(placed.x) > 0).all())
     ([0, 1, 2], True)
     """
-    joined = np.asarray(dag.adjacency.any(axis=0) | dag.adjacency.any(axis=1))
+    adjacency = np.not_equal(dag.weights, 0)
+    joined = np.asarray(adjacency.any(axis=0) | adjacency.any(axis=1))
     widths = np.array([max(CHARACTER * len(label(name)) + PADDING, 44.0) for name in dag.names])
     layers = assign_layers(dag)
-    drawing = _Drawing(layers, dag.adjacency, joined)
+    drawing = _Drawing(layers, adjacency, joined)
     drawing.order()
-    x, y = np.zeros(dag.n_nodes), np.zeros(dag.n_nodes)
+    x, y = np.zeros(len(widths)), np.zeros(len(widths))
     vertical = drawing.coordinates()
     columns = _columns(widths, layers, joined, float(np.ptp(vertical)) if len(vertical) else 0.0)
     x[joined] = columns[layers[joined]]
@@ -87,19 +89,20 @@ def layout(dag: Dag) -> Layout:
     return Layout(x - left, y - top, widths, layers, bends, float(right - left), float(lowest - top))
 
 
-def assign_layers(dag: Dag) -> Integers:
+def assign_layers(dag: AcyclicGraph) -> Integers:
     """Layer of each node: after all its parents, and next to its children where they outnumber its parents.
 
     Examples
     --------
+    >>> from acyclic import Dag
     >>> assign_layers(Dag.from_edges([("a", "b"), ("b", "c"), ("z", "c")], names=["a", "b", "c", "z"])).tolist()
     [0, 1, 2, 1]
     """
-    layers = np.zeros(dag.n_nodes, dtype=np.intp)
-    children = [np.flatnonzero(row) for row in dag.adjacency]
+    layers = np.zeros(len(dag.names), dtype=np.intp)
+    children = [np.flatnonzero(row) for row in dag.weights]
     for node in dag.order.tolist():
         layers[children[node]] = np.maximum(layers[children[node]], layers[node] + 1)
-    n_parents = dag.adjacency.sum(axis=0)
+    n_parents = np.count_nonzero(dag.weights, axis=0)
     for node in dag.order[::-1].tolist():
         if len(children[node]) > n_parents[node]:
             layers[node] = layers[children[node]].min() - 1

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import shown
+from acyclic.graphs.checks import EdgeDirection, from_row_to_column, shown
 from acyclic.graphs.cycles import find_cycle, is_acyclic
-from acyclic.graphs.dag import Dag, EdgeDirection, from_row_to_column
+from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.types import Bools, Floats

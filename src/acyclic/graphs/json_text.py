@@ -1,0 +1,58 @@
+"""JSON text of a graph."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from acyclic.errors import InputError
+from acyclic.graphs.edge_list import EdgeList, ListedEdge
+
+
+def write_json(graph: EdgeList) -> str:
+    """Write a list ``nodes`` of names and a list ``edges`` of objects with source, target and weight.
+
+    Examples
+    --------
+    >>> print(write_json(EdgeList(["a", "b"], [ListedEdge("a", "b", 0.5)])), end="")
+    {
+     "nodes": [
+      "a",
+      "b"
+     ],
+     "edges": [
+      {
+       "source": "a",
+       "target": "b",
+       "weight": 0.5
+      }
+     ]
+    }
+    """
+    edges = [edge._asdict() for edge in graph.edges]
+    return json.dumps({"nodes": list(graph.names), "edges": edges}, ensure_ascii=False, indent=1) + "\n"
+
+
+def read_json(text: str) -> EdgeList:
+    """Read what `write_json` writes; an edge without ``weight`` has the weight 1."""
+    try:
+        document = json.loads(text, parse_int=float)
+    except json.JSONDecodeError as error:
+        raise InputError(f"line {error.lineno}: this is not JSON ({error.msg})") from None
+    except RecursionError:
+        raise InputError("the JSON text is nested too deeply to be a graph") from None
+    names, edges = (document.get(key) if isinstance(document, dict) else None for key in ("nodes", "edges"))
+    if not isinstance(names, list) or not isinstance(edges, list):
+        raise InputError('the JSON text must be an object with the lists "nodes" and "edges"')
+    return EdgeList(names, [_read_edge(position, edge) for position, edge in enumerate(edges)])
+
+
+def _read_edge(position: int, edge: Any) -> ListedEdge:
+    if isinstance(edge, dict):
+        source, target, weight = edge.get("source"), edge.get("target"), edge.get("weight", 1)
+        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if isinstance(source, str) and isinstance(target, str) and is_number:
+            return ListedEdge(source, target, float(weight))
+    raise InputError(
+        f'edges[{position}] is {json.dumps(edge)[:80]}; expected {{"source": name, "target": name, "weight": number}}'
+    )
