@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from acyclic.errors import InputError
@@ -104,3 +106,24 @@ def test_bad_dagitty_is_refused_with_its_line(arrow):
         from_dagitty(f"dag {{\n a {arrow} b }}")
     with pytest.raises(InputError, match="line 1: expected 'dag'"):
         from_dagitty("pdag { a }")
+
+
+@pytest.mark.parametrize("word", ["{0}x", "{0}.{0}x", ".{0}x", "1e{0}x", "{0}", "{0}.{0}"])
+def test_reading_takes_time_in_proportion_to_the_text(word):
+    name = word.format("1" * 64_000)
+    before = time.process_time()
+    assert from_dot(f"digraph {{ {name} }}").names == (name,)
+    assert from_dagitty(f"dag {{ {name} }}").names == (name,)
+    # Milliseconds are needed; at a cost that grows with the square it would be minutes.
+    assert time.process_time() - before < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("1.5 -.5 1. 2e3 -1e-5", ("1.5", "-.5", "1.", "2e3", "-1e-5")),
+        ("1x 1.x 1.2.3 .1. 1e5x 1e", ("1x", "1.x", "1.2.3", ".1.", "1e5x", "1e")),
+    ],
+)
+def test_numbers_and_what_only_begins_like_one(text, names):
+    assert from_dot(f"digraph {{ {text} }}").names == names

@@ -18,12 +18,13 @@ from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 Attributes = dict[str, str]
 
+# Digits are taken for good (++): giving some back cannot end a number, and trying to took quadratic time.
 _TOKEN = re.compile(
     r"""(?P<space>\s+|//[^\n]*|/\*.*?\*/|\#[^\n]*)
       | "(?P<quoted>(?:[^"\\]|\\.)*)"
       | (?P<arrow>->|<->|<-|--|@-@|@->|<-@)
       | (?P<mark>[{}\[\];,=])
-      | (?P<bare>-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])|[\w.]+)""",
+      | (?P<bare>-?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][+-]?\d++)?(?![\w.])|[\w.]+)""",
     re.VERBOSE | re.DOTALL,
 )
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|(.))", re.DOTALL)
