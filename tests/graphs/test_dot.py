@@ -100,12 +100,53 @@ def test_bad_dot_is_refused_with_its_line(text, words):
         from_dot(text)
 
 
-@pytest.mark.parametrize("arrow", ["<->", "--", "@-@"])
+@pytest.mark.parametrize("arrow", ["<->", "--", "@-@", "@->"])
 def test_bad_dagitty_is_refused_with_its_line(arrow):
     with pytest.raises(InputError, match=f"line 2: a DAG has only directed edges, written ->, not {arrow}"):
         from_dagitty(f"dag {{\n a {arrow} b }}")
-    with pytest.raises(InputError, match="line 1: expected 'dag'"):
-        from_dagitty("pdag { a }")
+    with pytest.raises(InputError, match="line 1: expected 'dag' or 'pdag'"):
+        from_dagitty("mag { a }")
+
+
+@pytest.mark.parametrize("arrow", ["<->", "@-@", "@->"])
+def test_a_class_has_arrows_and_lines_only(arrow):
+    with pytest.raises(InputError, match=f"line 2: a class has only edges written -> or --, not {arrow}"):
+        from_dagitty(f"pdag {{\n a {arrow} b }}")
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "dir=none",
+        "arrowhead=none",
+        "dir=both, arrowhead=none, arrowtail=none",
+        "dir=back, arrowtail=none",
+        "dir=none, beta=2",
+    ],
+)
+def test_an_edge_drawn_without_arrowhead_is_undirected(attributes):
+    graph = from_dot(f"digraph {{ a -> b [{attributes}]; c -> b }}")
+    assert graph.undirected_edges() == [("a", "b")] and graph.directed_edges() == [("c", "b")]
+    graph = from_dot(f"digraph {{ edge [{attributes}] a -> b; b -> c }}")
+    assert graph.undirected_edges() == [("a", "b"), ("b", "c")] and graph.directed_edges() == []
+
+
+@pytest.mark.parametrize("attributes", ["dir=back", "dir=both", "dir=both, arrowhead=none, arrowtail=odot"])
+def test_an_arrowhead_at_the_start_is_refused(attributes):
+    with pytest.raises(InputError, match=r"line 1: dir=.* at the start"):
+        from_dot(f"digraph {{ a -> b [{attributes}] }}")
+
+
+@pytest.mark.parametrize("attributes", ["dir=forward", "arrowhead=vee", "dir=both, arrowtail=none", "arrowtail=none"])
+def test_other_ways_to_draw_an_arrow_are_ignored(attributes):
+    assert from_dot(f"digraph {{ a -> b [{attributes}] }}").edges() == [("a", "b", 1.0)]
+
+
+def test_ordinary_classes_of_dagitty_are_read():
+    graph = from_dagitty('pdag { a [pos="0,0"] a -- b [beta=2] {c d} -> e <- b }')
+    assert graph.names == ("a", "b", "c", "d", "e")
+    assert graph.undirected_edges() == [("a", "b")]
+    assert graph.directed_edges() == [("b", "e"), ("c", "e"), ("d", "e")]
 
 
 @pytest.mark.parametrize("word", ["{0}x", "{0}.{0}x", ".{0}x", "1e{0}x", "{0}", "{0}.{0}"])

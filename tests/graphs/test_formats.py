@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from acyclic.errors import CycleError, InputError, MissingExtraError
 from acyclic.graphs import formats
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import Cpdag
 from strategies import HOSTILE, any_weights, dags, hostile_names
 
 FORMATS = ["json", "csv", "graphml", "dot", "dagitty"]
@@ -38,6 +39,70 @@ def test_all_hostile_names_in_one_graph(name):
     weights = np.triu(np.random.default_rng(0).normal(size=(len(HOSTILE), len(HOSTILE))), 1)
     for dag in (Dag(weights, HOSTILE), Dag.empty(HOSTILE)):
         assert parse(write(dag, name), name) == dag
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@given(dag=dags(names=hostile_names))
+def test_every_text_format_gives_the_same_class_back(name, dag):
+    whole = dag.cpdag()
+    parts = [
+        Cpdag(dag.names, whole.directed, np.zeros_like(whole.undirected)),
+        Cpdag(dag.names, dag.adjacency, np.zeros_like(whole.undirected)),
+        Cpdag(dag.names, np.zeros_like(whole.directed), whole.skeleton),
+    ]
+    for graph in (whole, *parts):
+        assert parse(write(graph, name), name) == graph
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_all_hostile_names_in_one_class(name):
+    dag = Dag(np.triu(np.random.default_rng(0).random((len(HOSTILE), len(HOSTILE))) < 0.03, 1), HOSTILE)
+    graph = dag.cpdag()
+    assert graph.directed.any() and graph.undirected.any()
+    assert parse(write(graph, name), name) == graph
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv", ".graphml", ".dot", ".gv", ".dagitty", ".txt"])
+def test_files_give_the_same_class_back(tmp_path, suffix):
+    graph = Cpdag.from_edges([("a", "b"), ("c", "b")], [("d", "c")], list("abcd"))
+    formats.save(graph, tmp_path / f"graph{suffix}")
+    assert formats.read(tmp_path / f"graph{suffix}") == graph
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("json", '{"nodes": ["a", "b"], "edges": [{"source": "b", "target": "a", "weight": 2, "directed": false}]}'),
+        ("csv", "source,target,weight,directed\nb,a,2,False\n"),
+        ("graphml", '<graphml><graph><node id="a"/><node id="b"/><edge source="a" target="b"/></graph></graphml>'),
+        ("dot", "digraph { b -> a [weight=2, dir=none] }"),
+        ("dagitty", "pdag { b -- a [beta=2] }"),
+    ],
+)
+def test_an_undirected_edge_never_becomes_an_arrow(name, text):
+    graph = parse(text, name)
+    assert isinstance(graph, Cpdag)
+    assert graph.directed_edges() == [] and graph.n_edges == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("json", '{"nodes": ["a", "b"], "edges": [{"source": "a", "target": "b", "directed": "no"}]}'),
+        ("csv", "source,target,directed\na,b,no\n"),
+        ("csv", "source,target,directed\na,b,\n"),
+        ("csv", "source,target,directed\na,b,false\nb,a,false\n"),
+        ("csv", "source,target,directed\na,b,true\na,b,true\n"),
+        ("dot", "digraph cpdag { a -> b; b -> a [dir=none] }"),
+        ("dot", "digraph cpdag { a -> b -> a }"),
+        ("dagitty", "pdag { a -- a }"),
+        ("dagitty", "pdag { a -- b b -- a }"),
+        ("graphml", '<graphml><graph id="cpdag"><node id="a"/><edge source="a" target="b"/></graph></graphml>'),
+    ],
+)
+def test_a_class_that_contradicts_itself_is_refused(name, text):
+    with pytest.raises(InputError):
+        parse(text, name)
 
 
 @given(hostile_dags)
@@ -105,7 +170,7 @@ def test_any_other_text_is_refused_with_an_input_error(name, text):
     }
     for candidate in (text, starts[name] + text):
         with suppress(InputError):
-            assert isinstance(parse(candidate, name), Dag)
+            assert isinstance(parse(candidate, name), Dag | Cpdag)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,16 @@ def test_weights_have_a_declared_default_or_are_one():
     assert from_graphml(plain).edges() == [("a", "b", 1.0)]
 
 
+def test_undirected_edges_make_a_class():
+    nodes, edges = '<node id="a"/><node id="b"/><node id="c"/>', '<edge source="b" target="a"/>{}'
+    plain = from_graphml(graph(nodes + edges.format(""), edgedefault="undirected"))
+    assert plain.undirected_edges() == [("a", "b")] and plain.directed_edges() == []
+    mixed = from_graphml(graph(nodes + edges.format('<edge source="c" target="a" directed="false"/>')))
+    assert mixed.undirected_edges() == [("a", "c")] and mixed.directed_edges() == [("b", "a")]
+    skeleton = "\n".join(networkx.generate_graphml(networkx.Graph([("x", "y")])))
+    assert from_graphml(skeleton).undirected_edges() == [("x", "y")]
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -66,7 +76,6 @@ def test_weights_have_a_declared_default_or_are_one():
         (graph("<node/>"), "a <node> has no id"),
         (graph('<node id="a"/><edge source="a"/>'), "a <edge> has no target"),
         (graph('<node id="a"/><edge source="a" target="b"/>'), "no node is called 'b'"),
-        (graph('<node id="a"/><node id="b"/><edge source="a" target="b"/>', edgedefault="undirected"), "undirected"),
         (
             graph('<node id="a"/><node id="b"/><edge source="a" target="b"><data key="d0">x</data></edge>'),
             "a → b has the weight 'x'",

@@ -20,6 +20,7 @@ from acyclic.facts import Ended
 
 if TYPE_CHECKING:
     from acyclic.graphs.dag import Dag
+    from acyclic.graphs.equivalence import Cpdag
     from acyclic.result import Result
     from acyclic.types import Floats
 
@@ -332,7 +333,7 @@ def _code(ended: Ended) -> int:
     return INTERRUPTED if ended is Ended.INTERRUPTED else 0
 
 
-def _graph(path: Path) -> Dag:
+def _graph(path: Path) -> Dag | Cpdag:
     from acyclic.findings import is_findings
     from acyclic.graphs.formats import read
     from acyclic.result import load

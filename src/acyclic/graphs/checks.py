@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Literal
 
@@ -94,3 +94,10 @@ def explain_unknown(name: str, names: Sequence[str]) -> str:
     near = get_close_matches(str(name), names)
     listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
     return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
+
+
+def check_ends(edge: str, ends: Sequence[str], index: Mapping[str, int]) -> None:
+    """Raise an InputError unless both ends of an edge, which is so called in the message, are nodes."""
+    for end in ends:
+        if end not in index:
+            raise InputError(f"{edge} cannot be drawn: {explain_unknown(end, list(index))}")

@@ -11,10 +11,10 @@ from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 
 def write_csv(graph: EdgeList) -> str:
-    """Write an edge list with the columns source, target, weight.
+    """Write an edge list with the columns source, target, weight; an equivalence class has ``directed`` for the weight.
 
-    Every node has first a row of its own, with no target and no weight: this keeps isolated nodes and the order
-    of the nodes. An edge always has a weight, which tells an edge to a node with the empty name from a node.
+    Every node has first a row of its own, with the name alone: this keeps isolated nodes and the order of the nodes.
+    An edge always has a third cell, which tells an edge to a node with the empty name from a node.
     Text is quoted as RFC 4180 asks and otherwise left as it is, also where a spreadsheet would see a formula.
 
     Examples
@@ -24,18 +24,15 @@ def write_csv(graph: EdgeList) -> str:
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(["source", "target", "weight"])
+    writer.writerow(["source", "target", "directed" if graph.is_class else "weight"])
     writer.writerows([name, "", ""] for name in graph.names)
-    writer.writerows([source, target, repr(weight)] for source, target, weight in graph.edges)
+    for source, target, weight, directed in graph.edges:
+        writer.writerow([source, target, str(directed).lower() if graph.is_class else repr(weight)])
     return text.getvalue()
 
 
 def read_csv(text: str) -> EdgeList:
-    """Read an edge list with the columns source, target and, if there is one, weight; others are ignored.
-
-    A row with neither target nor weight names a node; a row with a target but no weight is an edge of weight 1.
-    Nodes come in order of appearance.
-    """
+    """Read an edge list; see `acyclic.graphs.formats.from_csv`."""
     rows = csv.reader(io.StringIO(text, newline=""), strict=True)
     declared: list[str] = []
     names: dict[str, None] = {}
@@ -43,21 +40,23 @@ def read_csv(text: str) -> EdgeList:
     try:
         columns = _find_columns(next(rows, []))
         for row in filter(None, rows):
-            source, target, weight = _pick_cells(row, columns, rows.line_num)
+            source, target, weight, directed = _pick_cells(row, columns, rows.line_num)
             names[source] = None
-            if target or weight:
+            if target or weight or directed:
                 names[target] = None
-                edges.append(ListedEdge(source, target, _read_weight(weight, rows.line_num)))
+                is_directed = columns[3] is None or _read_truth(directed, rows.line_num)
+                edges.append(ListedEdge(source, target, _read_weight(weight, rows.line_num), is_directed))
             else:
                 declared.append(source)
     except csv.Error as error:
         raise InputError(f"line {rows.line_num}: this is not CSV ({error})") from None
     check_names(declared or names)
-    return EdgeList(list(names), edges)
+    return EdgeList(list(names), edges, is_class=columns[3] is not None)
 
 
 def _find_columns(header: list[str]) -> list[int | None]:
-    columns = [header.index(name) if name in header else None for name in ("source", "target", "weight")]
+    known = ("source", "target", "weight", "directed")
+    columns = [header.index(name) if name in header else None for name in known]
     if None in columns[:2]:
         raise InputError(f"line 1: the columns are {', '.join(header) or 'none'}; there must be source and target")
     return columns
@@ -75,3 +74,9 @@ def _read_weight(text: str, line: int) -> float:
         return float(text or 1)
     except ValueError:
         raise InputError(f"line {line}: the weight is {text!r}; it must be a number") from None
+
+
+def _read_truth(text: str, line: int) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise InputError(f"line {line}: directed is {text!r}; it must be true or false")
+    return text.lower() == "true"

@@ -13,6 +13,7 @@ from scipy.linalg import solve_triangular
 from acyclic.errors import InputError
 from acyclic.graphs.checks import (
     EdgeDirection,
+    check_ends,
     check_names,
     explain_unknown,
     from_row_to_column,
@@ -20,23 +21,20 @@ from acyclic.graphs.checks import (
     shown,
     square_matrix,
 )
-from acyclic.graphs.csv_text import write_csv
 from acyclic.graphs.cycles import sparse, topological_order
-from acyclic.graphs.dot import write_dagitty, write_dot
 from acyclic.graphs.drawing import picture
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.graphs.equivalence import Cpdag, cpdag
 from acyclic.graphs.exchange import make_networkx
-from acyclic.graphs.graphml import write_graphml
-from acyclic.graphs.json_text import write_json
 from acyclic.graphs.reachability import find_reached
+from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Floats, Integers
 
 Edge = tuple[str, str] | tuple[str, str, float]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Dag:
+class Dag(Writable):
     """A weighted directed acyclic graph with named nodes; it cannot be changed.
 
     Parameters
@@ -107,9 +105,7 @@ class Dag:
         for edge in edges:
             source, target, weight = edge if len(edge) == 3 else (*edge, 1.0)
             label = f"the edge {shown(source)} → {shown(target)}"
-            for end in (source, target):
-                if end not in index:
-                    raise InputError(f"{label} cannot be drawn: {explain_unknown(end, node_names)}")
+            check_ends(label, (source, target), index)
             if weight == 0 or not np.isfinite(weight):
                 raise InputError(f"{label} has the weight {weight}; a weight must be finite and not 0")
             if weights[index[source], index[target]] != 0:
@@ -189,27 +185,11 @@ class Dag:
 
     def to_networkx(self) -> Any:
         """Give a ``networkx.DiGraph`` with the names as nodes, in order, and the edge attribute ``weight``."""
-        return make_networkx(self._list())
+        return make_networkx(self.list_edges())
 
-    def to_json(self) -> str:
-        """Give JSON text; see `acyclic.graphs.json_text.write_json`."""
-        return write_json(self._list())
-
-    def to_csv(self) -> str:
-        """Give a CSV edge list; see `acyclic.graphs.csv_text.write_csv`."""
-        return write_csv(self._list())
-
-    def to_graphml(self) -> str:
-        """Give GraphML text; see `acyclic.graphs.graphml.write_graphml`."""
-        return write_graphml(self._list())
-
-    def to_dot(self) -> str:
-        """Give DOT text; see `acyclic.graphs.dot.write_dot`."""
-        return write_dot(self._list())
-
-    def to_dagitty(self) -> str:
-        """Give DAGitty model code; see `acyclic.graphs.dot.write_dagitty`."""
-        return write_dagitty(self._list())
+    def list_edges(self) -> EdgeList:
+        """Give names and edges as writers take them."""
+        return EdgeList(self.names, [ListedEdge(*edge) for edge in self.edges()])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Dag):
@@ -230,9 +210,6 @@ class Dag:
     def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
         # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.
         return Dag, (self.weights, self.names)
-
-    def _list(self) -> EdgeList:
-        return EdgeList(self.names, [ListedEdge(*edge) for edge in self.edges()])
 
     def _named(self, nodes: Integers) -> tuple[str, ...]:
         return tuple(self.names[node] for node in nodes)

@@ -29,13 +29,15 @@ _TOKEN = re.compile(
 )
 _ESCAPED = re.compile(r"\\(?:x([0-9a-f]{2})|(.))", re.DOTALL)
 _TO_ESCAPE = re.compile(r'[\x00-\x1f"\\]')
+_DIRECTED_ONLY = "a DAG has only directed edges, written ->"
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\", "\n": ""}
 
 
 def write_dot(graph: EdgeList) -> str:
     """Write DOT for Graphviz: nodes in order, then edges with a short label and the exact ``beta``.
 
-    The weight is not called ``weight``, which Graphviz takes for a layout strength and refuses if negative.
+    The weight is not called ``weight``, which Graphviz takes for a layout strength and refuses if negative. An
+    equivalence class is the digraph ``cpdag``; its edges have no weights, and the undirected ones ``dir=none``.
 
     Examples
     --------
@@ -47,15 +49,19 @@ def write_dot(graph: EdgeList) -> str:
     }
     """
     nodes = [f"  {_quoted(name)};" for name in graph.names]
-    edges = [
-        f'  {_quoted(source)} -> {_quoted(target)} [label="{weight:.3g}", beta="{weight!r}"];'
-        for source, target, weight in graph.edges
-    ]
-    return "\n".join(["digraph {", *nodes, *edges, "}", ""])
+    edges = []
+    for source, target, weight, directed in graph.edges:
+        attributes = f' [label="{weight:.3g}", beta="{weight!r}"]'
+        if graph.is_class:
+            attributes = "" if directed else " [dir=none]"
+        edges.append(f"  {_quoted(source)} -> {_quoted(target)}{attributes};")
+    return "\n".join(["digraph cpdag {" if graph.is_class else "digraph {", *nodes, *edges, "}", ""])
 
 
 def write_dagitty(graph: EdgeList) -> str:
     """Write DAGitty model code, each weight as the path coefficient ``beta``.
+
+    An equivalence class is a ``pdag``: its edges have no weights, and the undirected ones are written ``--``.
 
     Examples
     --------
@@ -66,8 +72,11 @@ def write_dagitty(graph: EdgeList) -> str:
     "a" -> "b" [beta="0.5"]
     }
     """
-    edges = [f'{_quoted(source)} -> {_quoted(target)} [beta="{weight!r}"]' for source, target, weight in graph.edges]
-    return "\n".join(["dag {", *map(_quoted, graph.names), *edges, "}", ""])
+    edges = []
+    for source, target, weight, directed in graph.edges:
+        ends = f"{_quoted(source)} {'->' if directed else '--'} {_quoted(target)}"
+        edges.append(ends if graph.is_class else f'{ends} [beta="{weight!r}"]')
+    return "\n".join(["pdag {" if graph.is_class else "dag {", *map(_quoted, graph.names), *edges, "}", ""])
 
 
 def read_dot(text: str) -> EdgeList:
@@ -77,7 +86,7 @@ def read_dot(text: str) -> EdgeList:
 
 def read_dagitty(text: str) -> EdgeList:
     """Read DAGitty model code; see `acyclic.graphs.formats.from_dagitty`."""
-    return _Reader(text, "dag").read()
+    return _Reader(text, "dag", "pdag").read()
 
 
 def _quoted(name: str) -> str:
@@ -146,11 +155,11 @@ def _weight(attributes: Attributes, line: int) -> float:
 class _Reader:
     """Recursive descent over the statements of one graph."""
 
-    def __init__(self, text: str, keyword: str) -> None:
-        self.keyword = keyword
+    def __init__(self, text: str, *keywords: str) -> None:
+        self.keywords, self.keyword, self.is_class = keywords, keywords[0], False
         self.tokens = list(_tokens(text))
         self.names: dict[str, None] = {}
-        self.edges: dict[tuple[str, str], float] = {}
+        self.edges: dict[tuple[str, str], ListedEdge] = {}
         self.edge_defaults: Attributes = {}
         self.place = 0
 
@@ -182,19 +191,20 @@ class _Reader:
             self.statement()
             self.accept(";")
         self.expect(self.token.kind == "end", "nothing after the graph")
-        return EdgeList(list(self.names), [ListedEdge(*ends, weight) for ends, weight in self.edges.items()])
+        return EdgeList(list(self.names), list(self.edges.values()), self.is_class)
 
     def header(self) -> None:
         if self.token.word == "strict":
             self.advance()
-        self.expect(self.token.word == self.keyword, f"{self.keyword!r} at the start of the graph")
-        self.advance()
-        if self.token.is_name:
-            self.advance()
+        wanted = " or ".join(map(repr, self.keywords))
+        self.expect(self.token.word in self.keywords, f"{wanted} at the start of the graph")
+        self.keyword = self.advance().word
+        name = self.advance().text if self.token.is_name else ""
+        self.is_class = self.keyword == "pdag" or (self.keyword == "digraph" and name == "cpdag")
         self.expect(self.accept("{"), "'{'")
 
     def statement(self) -> None:
-        line, keyword = self.token.line, self.statement_keyword()
+        keyword = self.statement_keyword()
         if keyword:
             attributes = self.attributes()
             self.edge_defaults |= attributes if keyword == "edge" else {}
@@ -209,7 +219,7 @@ class _Reader:
         attributes = self.edge_defaults | self.attributes()
         self.names |= dict.fromkeys(name for group in chain for name in group)
         for arrow, left, right in zip(arrows, chain, chain[1:]):
-            self.connect(arrow, left, right, _weight(attributes, line))
+            self.connect(arrow, left, right, attributes)
 
     def statement_keyword(self) -> str | None:
         """Consume and give the word of a DOT statement that sets defaults."""
@@ -241,12 +251,28 @@ class _Reader:
                 self.accept(",", ";")
         return found
 
-    def connect(self, arrow: _Token, left: list[str], right: list[str], weight: float) -> None:
-        if arrow.text not in ("->", "<-"):
-            raise InputError(f"line {arrow.line}: a DAG has only directed edges, written ->, not {arrow.text}")
-        sources, targets = (left, right) if arrow.text == "->" else (right, left)
+    def connect(self, arrow: _Token, left: list[str], right: list[str], attributes: Attributes) -> None:
+        weight, directed = _weight(attributes, arrow.line), self.is_directed(arrow, attributes)
+        sources, targets = (right, left) if arrow.text == "<-" else (left, right)
         for source, target in product(sources, targets):
             if (source, target) in self.edges:
                 edge = f"{shown(source)} → {shown(target)}"
                 raise InputError(f"line {arrow.line}: the edge {edge} is given twice")
-            self.edges[source, target] = weight
+            self.edges[source, target] = ListedEdge(source, target, weight, directed)
+
+    def is_directed(self, arrow: _Token, attributes: Attributes) -> bool:
+        """Whether the edge has an arrowhead; an arrow that this graph cannot have is refused."""
+        if arrow.text == "--" and self.keyword == "pdag":
+            return False
+        if arrow.text not in ("->", "<-"):
+            kind = "a class has only edges written -> or --" if self.keyword == "pdag" else _DIRECTED_ONLY
+            raise InputError(f"line {arrow.line}: {kind}, not {arrow.text}")
+        if self.keyword != "digraph":
+            return True
+        drawn = attributes.get("dir", "forward")
+        if drawn in ("back", "both") and attributes.get("arrowtail") != "none":
+            raise InputError(
+                f"line {arrow.line}: dir={drawn} draws an arrowhead at the start of an edge; turn the edge round, "
+                "or say dir=none if it has no direction"
+            )
+        return drawn in ("forward", "both") and attributes.get("arrowhead") != "none"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike
 from acyclic.errors import InputError
 from acyclic.graphs.checks import (
     EdgeDirection,
+    check_ends,
     check_names,
     from_row_to_column,
     permutation,
@@ -19,12 +21,14 @@ from acyclic.graphs.checks import (
     square_matrix,
 )
 from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.graphs.protocols import AcyclicGraph
+from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Integers
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Cpdag:
+class Cpdag(Writable):
     """A graph with directed and undirected edges, as it stands for a Markov equivalence class.
 
     The constructor takes any such graph (also a bare skeleton, or the output of another tool); `is_complete`
@@ -64,6 +68,21 @@ class Cpdag:
         """Read the matrix form in which two arcs, i → j and j → i, stand for the undirected edge i – j."""
         present = from_row_to_column(arcs, edge_direction) != 0
         return cls(names, present & ~present.T, present & present.T)
+
+    @classmethod
+    def from_edges(
+        cls, directed: Iterable[tuple[str, str]], undirected: Iterable[tuple[str, str]], names: Iterable[str]
+    ) -> Cpdag:
+        """Make a graph from named edges: (source, target) if directed, the two ends in any order if not.
+
+        Examples
+        --------
+        >>> Cpdag.from_edges([("a", "b")], [("c", "b")], names=["a", "b", "c"]).undirected_edges()
+        [('b', 'c')]
+        """
+        labels = check_names(names)
+        index = {name: position for position, name in enumerate(labels)}
+        return cls(labels, _place_edges(directed, "→", index), _place_edges(undirected, "–", index))
 
     @property
     def n_nodes(self) -> int:
@@ -107,6 +126,12 @@ class Cpdag:
         grid = np.ix_(positions, positions)
         return Cpdag(names, self.directed[grid], self.undirected[grid])
 
+    def list_edges(self) -> EdgeList:
+        """Give names and edges as writers take them, the directed ones first."""
+        arrows = [ListedEdge(*ends) for ends in self.directed_edges()]
+        lines = [ListedEdge(*ends, directed=False) for ends in self.undirected_edges()]
+        return EdgeList(self.names, [*arrows, *lines], is_class=True)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cpdag):
             return NotImplemented
@@ -121,6 +146,19 @@ class Cpdag:
 
     def __reduce__(self) -> tuple[type[Cpdag], tuple[tuple[str, ...], Bools, Bools]]:
         return Cpdag, (self.names, self.directed, self.undirected)
+
+
+def _place_edges(edges: Iterable[tuple[str, str]], sign: Literal["→", "–"], index: Mapping[str, int]) -> Bools:
+    placed = np.zeros((len(index), len(index)), dtype=np.bool_)
+    for source, target in edges:
+        edge = f"the edge {shown(source)} {sign} {shown(target)}"
+        check_ends(edge, (source, target), index)
+        i, j = index[source], index[target]
+        if placed[i, j]:
+            raise InputError(f"{edge} is given twice")
+        placed[i, j] = True
+        placed[j, i] |= sign == "–"
+    return placed
 
 
 def _check_mixed(directed: Bools, undirected: Bools) -> None:

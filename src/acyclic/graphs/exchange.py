@@ -12,7 +12,7 @@ def make_networkx(graph: EdgeList) -> Any:
     """Make a ``networkx.DiGraph`` with the names as nodes, in order, and the edge attribute ``weight``."""
     made = _import_networkx().DiGraph()
     made.add_nodes_from(graph.names)
-    made.add_weighted_edges_from(graph.edges)
+    made.add_weighted_edges_from(edge[:3] for edge in graph.edges)
     return made
 
 

@@ -1,6 +1,10 @@
 """Graphs from text and files: JSON, CSV, GraphML, DOT, DAGitty, and from networkx; every round trip is exact.
 
-A graph writes itself: `Dag.to_json` and its like. Names keep every character and weights every bit. A file is UTF-8, so
+A graph writes itself: `Dag.to_json`, `Cpdag.to_json` and their like. A text that calls itself an equivalence class, or
+holds an edge without direction, is read as a `Cpdag`, any other as a `Dag`: an undirected edge never becomes an arrow.
+The weights of a class, which other programs may write, are not kept.
+
+Names keep every character and weights every bit. A file is UTF-8, so
 a name with half of a surrogate pair, which is not text, cannot be saved.
 """
 
@@ -13,18 +17,19 @@ from typing import Any
 
 from acyclic.errors import InputError
 from acyclic.files import write_atomically
-from acyclic.graphs.csv_text import read_csv
+from acyclic.graphs.csv_text import read_csv, write_csv
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.dot import read_dagitty, read_dot
+from acyclic.graphs.dot import read_dagitty, read_dot, write_dagitty, write_dot
 from acyclic.graphs.edge_list import EdgeList
+from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.exchange import list_networkx
-from acyclic.graphs.graphml import read_graphml
-from acyclic.graphs.json_text import read_json
+from acyclic.graphs.graphml import read_graphml, write_graphml
+from acyclic.graphs.json_text import read_json, write_json
 
 __all__ = ["from_csv", "from_dagitty", "from_dot", "from_graphml", "from_json", "from_networkx", "read", "save"]
 
 
-def save(graph: Dag, path: str | PathLike[str]) -> None:
+def save(graph: Dag | Cpdag, path: str | PathLike[str]) -> None:
     """Write a graph to a file in the format of its suffix: .json .csv .graphml .dot .gv .dagitty .txt (DAGitty).
 
     Examples
@@ -36,7 +41,7 @@ def save(graph: Dag, path: str | PathLike[str]) -> None:
     [('a', 'b', 0.5)]
     """
     write, _ = _choose_format(Path(path))
-    text = write(graph)
+    text = write(graph.list_edges())
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
@@ -48,7 +53,7 @@ def save(graph: Dag, path: str | PathLike[str]) -> None:
         file.write(content)
 
 
-def read(path: str | PathLike[str]) -> Dag:
+def read(path: str | PathLike[str]) -> Dag | Cpdag:
     """Read a graph from a file in the format of its suffix, as `save` writes it."""
     _, parse = _choose_format(Path(path))
     try:
@@ -60,15 +65,15 @@ def read(path: str | PathLike[str]) -> Dag:
         raise
 
 
-def _choose_format(path: Path) -> tuple[Callable[[Dag], str], Callable[[str], Dag]]:
+def _choose_format(path: Path) -> tuple[Callable[[EdgeList], str], Callable[[str], Dag | Cpdag]]:
     formats = {
-        ".json": (Dag.to_json, from_json),
-        ".csv": (Dag.to_csv, from_csv),
-        ".graphml": (Dag.to_graphml, from_graphml),
-        ".dot": (Dag.to_dot, from_dot),
-        ".gv": (Dag.to_dot, from_dot),
-        ".dagitty": (Dag.to_dagitty, from_dagitty),
-        ".txt": (Dag.to_dagitty, from_dagitty),
+        ".json": (write_json, from_json),
+        ".csv": (write_csv, from_csv),
+        ".graphml": (write_graphml, from_graphml),
+        ".dot": (write_dot, from_dot),
+        ".gv": (write_dot, from_dot),
+        ".dagitty": (write_dagitty, from_dagitty),
+        ".txt": (write_dagitty, from_dagitty),
     }
     if path.suffix.lower() not in formats:
         raise InputError(f"{path} has the suffix {path.suffix!r}; a graph file ends in {' '.join(formats)}")
@@ -79,38 +84,52 @@ def _is_text(name: str) -> bool:
     return not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def _make_graph(listed: EdgeList) -> Dag:
-    return Dag.from_edges(listed.edges, listed.names)
+def _make_graph(listed: EdgeList) -> Dag | Cpdag:
+    undirected = [edge[:2] for edge in listed.edges if not edge.directed]
+    if undirected or listed.is_class:
+        return Cpdag.from_edges([edge[:2] for edge in listed.edges if edge.directed], undirected, listed.names)
+    return Dag.from_edges([edge[:3] for edge in listed.edges], listed.names)
 
 
-def from_json(text: str) -> Dag:
+def from_json(text: str) -> Dag | Cpdag:
     """Read the JSON that `Dag.to_json` writes: a list ``nodes`` of names, a list ``edges`` of objects.
 
-    An edge without ``weight`` has the weight 1.
+    An edge without ``weight`` has the weight 1. ``"graph": "cpdag"``, or an edge with ``"directed": false``, makes
+    it an equivalence class.
+
+    Examples
+    --------
+    >>> from_json('{"nodes": ["a", "b"], "edges": [{"source": "a", "target": "b", "directed": false}]}')
+    Cpdag(2 nodes, 0 directed and 1 undirected edges)
     """
     return _make_graph(read_json(text))
 
 
-def from_csv(text: str) -> Dag:
+def from_csv(text: str) -> Dag | Cpdag:
     """Read a CSV edge list with the columns source, target and, if there is one, weight; others are ignored.
 
     A row with neither target nor weight names a node; a row with a target but no weight is an edge of weight 1.
-    Nodes come in order of appearance.
+    Nodes come in order of appearance. A column ``directed``, true or false for each edge, makes it an equivalence
+    class.
     """
     return _make_graph(read_csv(text))
 
 
-def from_graphml(text: str) -> Dag:
-    """Read a directed GraphML graph; the weight is the edge attribute called ``weight``, 1 where there is none."""
+def from_graphml(text: str) -> Dag | Cpdag:
+    """Read a GraphML graph; the weight is the edge attribute called ``weight``, 1 where there is none.
+
+    The graph ``id="cpdag"``, and any with an undirected edge, is an equivalence class.
+    """
     return _make_graph(read_graphml(text))
 
 
-def from_dot(text: str) -> Dag:
+def from_dot(text: str) -> Dag | Cpdag:
     """Read a DOT digraph, nodes in order of appearance.
 
     The weight of an edge is its ``beta``, ``weight`` or numeric label, the first there is; otherwise 1.
     Groups ``a -> {b c}`` and ``edge [...]`` defaults are understood; layout attributes are ignored; ports,
-    subgraphs and undirected graphs are refused.
+    subgraphs and undirected graphs are refused. The digraph called ``cpdag``, and any with an edge that is drawn
+    without arrowhead (``dir=none``), is an equivalence class.
 
     Examples
     --------
@@ -120,8 +139,10 @@ def from_dot(text: str) -> Dag:
     return _make_graph(read_dot(text))
 
 
-def from_dagitty(text: str) -> Dag:
-    """Read DAGitty model code ``dag { … }``; roles and positions are ignored, bidirected edges refused.
+def from_dagitty(text: str) -> Dag | Cpdag:
+    """Read DAGitty model code ``dag { … }``, or ``pdag { … }`` for an equivalence class, with edges ``a -- b``.
+
+    Roles and positions are ignored, bidirected edges refused.
 
     Examples
     --------
@@ -137,4 +158,5 @@ def from_networkx(graph: Any, weight: str = "weight") -> Dag:
     Nodes become names by ``str``; if two then agree, say 1 and "1", that is an error. An edge without the
     attribute `weight` has the weight 1.
     """
-    return _make_graph(list_networkx(graph, weight))
+    listed = list_networkx(graph, weight)
+    return Dag.from_edges([edge[:3] for edge in listed.edges], listed.names)

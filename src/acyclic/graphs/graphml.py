@@ -18,7 +18,7 @@ _ESCAPED = re.compile("_x([0-9A-F]{4})_")
 
 
 def write_graphml(graph: EdgeList) -> str:
-    """Write GraphML, weights exact.
+    """Write GraphML, weights exact; of an equivalence class, the graph ``cpdag`` with some edges undirected.
 
     Characters that XML cannot hold are written ``_xHHHH_`` (their code in hexadecimal). The graph attribute
     ``escaped`` says where that was done, so that other names which look like it are left alone.
@@ -26,17 +26,22 @@ def write_graphml(graph: EdgeList) -> str:
     names = {name: _TO_ESCAPE.sub(lambda match: f"_x{ord(match[0]):04X}_", name) for name in graph.names}
     escaped = any(name != written for name, written in names.items())
     root = ElementTree.Element("graphml", xmlns=_NAMESPACE)
-    _declare(root, "weight", "edge", "double")
+    if not graph.is_class:
+        _declare(root, "weight", "edge", "double")
     if escaped:
         _declare(root, "escaped", "graph", "boolean")
-    parent = ElementTree.SubElement(root, "graph", edgedefault="directed")
+    mark = {"id": "cpdag"} if graph.is_class else {}
+    parent = ElementTree.SubElement(root, "graph", mark, edgedefault="directed")
     if escaped:
         ElementTree.SubElement(parent, "data", key="escaped").text = "true"
     for written in names.values():
         ElementTree.SubElement(parent, "node", id=written)
-    for source, target, weight in graph.edges:
+    for source, target, weight, directed in graph.edges:
         edge = ElementTree.SubElement(parent, "edge", source=names[source], target=names[target])
-        ElementTree.SubElement(edge, "data", key="weight").text = repr(weight)
+        if not directed:
+            edge.set("directed", "false")
+        if not graph.is_class:
+            ElementTree.SubElement(edge, "data", key="weight").text = repr(weight)
     ElementTree.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(root, encoding="unicode")}\n'
 
@@ -47,7 +52,7 @@ def _declare(root: ElementTree.Element, name: str, subject: str, kind: str) -> N
 
 
 def read_graphml(text: str) -> EdgeList:
-    """Read a directed GraphML graph; see `acyclic.graphs.formats.from_graphml`."""
+    """Read a GraphML graph; see `acyclic.graphs.formats.from_graphml`."""
     if "<!DOCTYPE" in text:
         raise InputError("the GraphML text has a DOCTYPE, which is not read; remove it")
     try:
@@ -65,9 +70,7 @@ def read_graphml(text: str) -> EdgeList:
 
 def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> EdgeList:
     edges = list(_children(graph, "edge"))
-    directed = graph.get("edgedefault") == "directed"
-    if edges and not all(edge.get("directed", str(directed).lower()) == "true" for edge in edges):
-        raise InputError("the GraphML graph has undirected edges; a DAG needs edgedefault='directed'")
+    default = "true" if graph.get("edgedefault") == "directed" else "false"
     escaped = _data(root, graph, "graph", "escaped") == "true"
 
     def name(element: ElementTree.Element, attribute: str) -> str:
@@ -78,8 +81,10 @@ def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> EdgeLi
 
     names = check_names([name(node, "id") for node in _children(graph, "node")])
     ends = [(name(edge, "source"), name(edge, "target")) for edge in edges]
-    weights = [_data(root, edge, "edge", "weight") for edge in edges]
-    return EdgeList(names, [ListedEdge(*pair, _number(pair, weight)) for pair, weight in zip(ends, weights)])
+    weights = [_number(pair, _data(root, edge, "edge", "weight")) for pair, edge in zip(ends, edges)]
+    directed = [edge.get("directed", default) == "true" for edge in edges]
+    listed = [ListedEdge(*pair, weight, arrow) for pair, weight, arrow in zip(ends, weights, directed)]
+    return EdgeList(names, listed, is_class=graph.get("id") == "cpdag")
 
 
 def _data(root: ElementTree.Element, element: ElementTree.Element, subject: str, name: str) -> str | None:

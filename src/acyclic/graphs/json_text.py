@@ -12,6 +12,8 @@ from acyclic.graphs.edge_list import EdgeList, ListedEdge
 def write_json(graph: EdgeList) -> str:
     """Write a list ``nodes`` of names and a list ``edges`` of objects with source, target and weight.
 
+    An equivalence class is marked ``"graph": "cpdag"``, and its edges have ``directed`` in place of the weight.
+
     Examples
     --------
     >>> print(write_json(EdgeList(["a", "b"], [ListedEdge("a", "b", 0.5)])), end="")
@@ -29,12 +31,20 @@ def write_json(graph: EdgeList) -> str:
      ]
     }
     """
-    edges = [edge._asdict() for edge in graph.edges]
-    return json.dumps({"nodes": list(graph.names), "edges": edges}, ensure_ascii=False, indent=1) + "\n"
+    mark = {"graph": "cpdag"} if graph.is_class else {}
+    edges = [
+        {
+            "source": edge.source,
+            "target": edge.target,
+            **({"directed": edge.directed} if graph.is_class else {"weight": edge.weight}),
+        }
+        for edge in graph.edges
+    ]
+    return json.dumps({**mark, "nodes": list(graph.names), "edges": edges}, ensure_ascii=False, indent=1) + "\n"
 
 
 def read_json(text: str) -> EdgeList:
-    """Read what `write_json` writes; an edge without ``weight`` has the weight 1."""
+    """Read what `write_json` writes; see `acyclic.graphs.formats.from_json`."""
     try:
         document = json.loads(text, parse_int=float)
     except json.JSONDecodeError as error:
@@ -44,15 +54,18 @@ def read_json(text: str) -> EdgeList:
     names, edges = (document.get(key) if isinstance(document, dict) else None for key in ("nodes", "edges"))
     if not isinstance(names, list) or not isinstance(edges, list):
         raise InputError('the JSON text must be an object with the lists "nodes" and "edges"')
-    return EdgeList(names, [_read_edge(position, edge) for position, edge in enumerate(edges)])
+    listed = [_read_edge(position, edge) for position, edge in enumerate(edges)]
+    return EdgeList(names, listed, document.get("graph") == "cpdag")
 
 
 def _read_edge(position: int, edge: Any) -> ListedEdge:
     if isinstance(edge, dict):
         source, target, weight = edge.get("source"), edge.get("target"), edge.get("weight", 1)
+        directed = edge.get("directed", True)
         is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if isinstance(source, str) and isinstance(target, str) and is_number:
-            return ListedEdge(source, target, float(weight))
+        if isinstance(source, str) and isinstance(target, str) and is_number and isinstance(directed, bool):
+            return ListedEdge(source, target, float(weight), directed)
     raise InputError(
-        f'edges[{position}] is {json.dumps(edge)[:80]}; expected {{"source": name, "target": name, "weight": number}}'
+        f'edges[{position}] is {json.dumps(edge)[:80]}; expected {{"source": name, "target": name, "weight": number}}, '
+        'or "directed": false for an edge without direction'
     )

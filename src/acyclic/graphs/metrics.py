@@ -78,7 +78,7 @@ class Comparison(EdgeScores):
 
 
 def compare(
-    truth: Dag | ArrayLike, estimate: Graph, *, reversal: int = 1, edge_direction: EdgeDirection | None = None
+    truth: Graph, estimate: Graph, *, reversal: int = 1, edge_direction: EdgeDirection | None = None
 ) -> Comparison:
     """Measure an estimated graph against the true DAG.
 
@@ -142,9 +142,7 @@ def compare(
     )
 
 
-def shd(
-    truth: Dag | ArrayLike, estimate: Graph, *, reversal: int = 1, edge_direction: EdgeDirection | None = None
-) -> int:
+def shd(truth: Graph, estimate: Graph, *, reversal: int = 1, edge_direction: EdgeDirection | None = None) -> int:
     """Structural Hamming distance from the true DAG, an undirected edge taken as both arcs; see `compare`.
 
     Examples
@@ -203,9 +201,7 @@ def _dag(graph: Dag | ArrayLike, names: tuple[str, ...] | None, edge_direction: 
     return graph if isinstance(graph, Dag) else Dag(_matrix(graph, names, edge_direction), names)
 
 
-def _aligned(
-    truth: Dag | ArrayLike, estimate: Graph, edge_direction: EdgeDirection | None
-) -> tuple[Dag, Dag | Cpdag | Bools]:
+def _aligned(truth: Graph, estimate: Graph, edge_direction: EdgeDirection | None) -> tuple[Dag, Dag | Cpdag | Bools]:
     """Give the true DAG and, in its node order, the estimate: raw arcs if they have a cycle."""
     if isinstance(truth, Cpdag):
         raise InputError("the truth must be one DAG; shd_cpdag compares two equivalence classes")
