@@ -26,6 +26,8 @@ from acyclic.learners import DagLearner
 
 FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")
+# Columns of the table of edges that come from the bootstrap.
+SHARES = ("this_way", "either_way", "lower", "upper")
 # The words of format 1 for what orients an edge.
 _SUPPORT_1 = {"equal variances": Orientation.EQUAL_VARIANCES, "": Orientation.UNDETERMINED}
 
@@ -97,6 +99,10 @@ class Findings:
             }
             for source, target, weight in sorted(self.graph.edges(), key=lambda edge: -abs(edge[2]))
         ]
+
+    def edge_columns(self) -> list[str]:
+        """Columns of the table of edges, as files hold them: those of the bootstrap only where there was one."""
+        return ["source", "target", "weight", *(SHARES if self.confidence is not None else ()), "support"]
 
     def __str__(self) -> str:
         return str(self.verdict)
@@ -188,7 +194,7 @@ def _end_of(part: Mapping[str, Any] | None) -> Ended:
 
 def _confidence(found: Mapping[Pair, Mapping[str, Any]], source: str, target: str, *, known: bool) -> dict[str, Any]:
     if not known:
-        return dict.fromkeys(("this_way", "either_way", "lower", "upper"))
+        return dict.fromkeys(SHARES)
     own, other = found.get((source, target), {}), found.get((target, source), {})
     return {
         "this_way": float(own.get("frequency", 0.0)),

@@ -5,22 +5,27 @@ import html.parser
 import json
 import math
 import re
+import shutil
 import subprocess
 import sys
 from importlib.resources import files
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import acyclic
 from acyclic.errors import InputError
+from acyclic.graphs import formats
 from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.report import report
+from acyclic.report.folder import edge_list
 from acyclic.result import Result
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 from acyclic.trust.choice import choose_l1
+from strategies import HOSTILE as NAMES
 from strategies import any_weights, dags, hostile_names
 
 STATIC = files("acyclic.report") / "static"
@@ -80,6 +85,74 @@ def test_the_page_holds_the_graph(learned):
         assert edge["reversible"] == (
             tuple(sorted(pair)) in {tuple(sorted(e)) for e in result.cpdag.undirected_edges()}
         )
+
+
+def run_downloads(results):
+    """What the page of each result offers to download, by view and format, made by its own scripts."""
+    scripts = [(STATIC / name).read_text(encoding="utf-8") for name in ("model.js", "formats.js")]
+    code = """
+    const pages = JSON.parse(require("fs").readFileSync(0, "utf8"));
+    const write = (model, view) => Object.fromEntries(
+      Object.entries(formats).map(([name, writer]) => [name, writer(model, model.edges, view)]));
+    const all = pages.map(makeModel).map((model) => ({ dag: write(model, "dag"), cpdag: write(model, "cpdag") }));
+    process.stdout.write(JSON.stringify(all));
+    """
+    data = json.dumps([Page(report(result)).data for result in results])
+    command = [shutil.which("node"), "-e", "\n".join([*scripts, code])]
+    done = subprocess.run(command, input=data, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
+    return json.loads(done.stdout)
+
+
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+@pytest.fixture(scope="module")
+def several():
+    rng = np.random.default_rng(0)
+    hostile = Dag(np.triu(rng.normal(size=(len(NAMES), len(NAMES))) * (rng.random((len(NAMES),) * 2) < 0.03), 1), NAMES)
+    simulated = [acyclic.simulate(n_nodes=8, n=10, graph="ER1", random_state=seed).graph for seed in range(5)]
+    plain = [Dag.from_edges([("b", "a"), ("c", "b")], list("abc")), Dag.empty(["alone", "too"])]
+    return [plain_result(dag) for dag in (hostile, *simulated, *plain)]
+
+
+@needs_node
+@pytest.mark.parametrize("name", ["json", "dot", "dagitty"])
+def test_downloads_are_read_back_as_what_is_shown(several, name):
+    read = getattr(formats, f"from_{name}")
+    for result, texts in zip(several, run_downloads(several), strict=True):
+        assert read(texts["dag"][name]) == result.graph
+        assert read(texts["cpdag"][name]) == result.cpdag
+
+
+@needs_node
+def test_the_table_of_edges_is_read_back_as_what_is_shown(several):
+    for result, texts in zip(several, run_downloads(several), strict=True):
+        if result.graph.n_edges:
+            assert sorted(formats.from_csv(texts["dag"]["csv"]).edges()) == sorted(result.graph.edges())
+            shown = formats.from_csv(texts["cpdag"]["csv"])
+            assert sorted(shown.directed_edges()) == sorted(result.cpdag.directed_edges())
+            assert {frozenset(edge) for edge in shown.undirected_edges()} == {
+                frozenset(edge) for edge in result.cpdag.undirected_edges()
+            }
+
+
+@needs_node
+def test_the_class_is_written_as_python_writes_it():
+    # With directed edges first, and undirected ones from the earlier node, even the order of the lines is the same.
+    dag = Dag.from_edges([("a", "c"), ("b", "c"), ("d", "e")], list("abcde"))
+    [texts] = run_downloads([plain_result(dag)])
+    assert texts["cpdag"]["json"] == dag.cpdag().to_json()
+    assert texts["cpdag"]["dot"] == dag.cpdag().to_dot()
+
+
+@needs_node
+def test_the_table_has_the_columns_of_the_file(learned):
+    result, X = learned
+    for shown in (result, result.with_evidence(confidence=bootstrap(acyclic.learn, X, draws=3))):
+        [texts] = run_downloads([shown])
+        header = edge_list(shown).splitlines()[0]
+        assert texts["dag"]["csv"].splitlines()[0] == header
+        assert texts["cpdag"]["csv"].splitlines()[0] == f"{header},directed"
 
 
 def test_the_page_asks_for_nothing(learned):

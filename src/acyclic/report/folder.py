@@ -14,11 +14,11 @@ from typing import Any
 from acyclic.errors import InputError
 from acyclic.findings import Findings
 from acyclic.report.page import report
+from acyclic.report.sections import edge_columns
+from acyclic.result import Result
 
 __all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
 
-SHARES = ("this_way", "either_way", "lower", "upper")
-COLUMNS = ("source", "target", "weight", *SHARES, "support")
 FILES = ("result.json", "graph.graphml", "graph.dot", "edges.csv", "report.html")
 
 
@@ -47,9 +47,9 @@ def edge_list(result: Findings) -> str:
     """The edges as CSV, with what is known of each."""
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    names = [name for name in COLUMNS if result.confidence is not None or name not in SHARES]
-    writer.writerow(names)
-    writer.writerows([_show_cell(row[name]) for name in names] for row in result.edges())
+    columns = result.edge_columns()
+    writer.writerow(columns)
+    writer.writerows([_show_cell(row[name]) for name in columns] for row in result.edges())
     return text.getvalue()
 
 

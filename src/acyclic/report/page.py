@@ -22,6 +22,8 @@ from acyclic.graphs.layout import label, layout
 from acyclic.judging import words
 from acyclic.report.charts import heat_map
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
+from acyclic.report.sections import evidence_sections, facts, provenance, verdict
+from acyclic.result import Result
 
 # Columns of the table of edges that the page has no other name for.
 SHOWN = ("support", "this_way", "either_way", "lower", "upper")
@@ -143,4 +145,5 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
                 "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
             }
         )
-    return {"title": heading, "order": graph.order.tolist(), "nodes": nodes, "edges": edges}
+    order, columns = graph.order.tolist(), result.edge_columns()
+    return {"title": heading, "order": order, "columns": columns, "nodes": nodes, "edges": edges}

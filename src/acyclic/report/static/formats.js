@@ -1,6 +1,7 @@
 "use strict";
 
-/* The graph as shown, in the text formats that acyclic reads back: DOT, JSON, DAGitty, CSV. */
+/* The graph as shown, in the text formats that acyclic reads back: DOT, JSON, DAGitty, CSV. The class has no weights,
+   says that it is one, and is read back as a Cpdag: its open edges have no direction. */
 const formats = (function () {
   function quoted(name) {
     const escaped = name.replace(/[\x00-\x1f"\\]/g, (character) => {
@@ -11,57 +12,53 @@ const formats = (function () {
     return `"${escaped}"`;
   }
 
-  function isOpen(edge, view) {
-    return view === "cpdag" && edge.reversible;
-  }
-
   function dot(model, edges, view) {
+    const isClass = view === "cpdag";
     const lines = model.nodes.map((node) => `  ${quoted(node.name)};`);
     for (const edge of edges) {
       const ends = `${quoted(model.nodes[edge.source].name)} -> ${quoted(model.nodes[edge.target].name)}`;
-      const weight = `label="${Number(edge.weight.toPrecision(3))}", beta="${edge.weight}"`;
-      lines.push(`  ${ends} [${weight}${isOpen(edge, view) ? ", dir=none" : ""}];`);
+      const weight = ` [label="${Number(edge.weight.toPrecision(3))}", beta="${edge.weight}"]`;
+      lines.push(`  ${ends}${isClass ? (edge.reversible ? " [dir=none]" : "") : weight};`);
     }
-    return ["digraph {", ...lines, "}", ""].join("\n");
+    return [isClass ? "digraph cpdag {" : "digraph {", ...lines, "}", ""].join("\n");
   }
 
   function dagitty(model, edges, view) {
+    const isClass = view === "cpdag";
     const place = (node) => `${(node.x / 100).toFixed(3)},${(node.y / 100).toFixed(3)}`;
     const lines = model.nodes.map((node) => `${quoted(node.name)} [pos="${place(node)}"]`);
     for (const edge of edges) {
-      const arrow = isOpen(edge, view) ? "--" : "->";
+      const arrow = isClass && edge.reversible ? "--" : "->";
       const ends = `${quoted(model.nodes[edge.source].name)} ${arrow} ${quoted(model.nodes[edge.target].name)}`;
-      lines.push(`${ends} [beta="${edge.weight}"]`);
+      lines.push(isClass ? ends : `${ends} [beta="${edge.weight}"]`);
     }
-    return [view === "cpdag" ? "pdag {" : "dag {", ...lines, "}", ""].join("\n");
+    return [isClass ? "pdag {" : "dag {", ...lines, "}", ""].join("\n");
   }
 
   function json(model, edges, view) {
+    const isClass = view === "cpdag";
     const named = edges.map((edge) => ({
       source: model.nodes[edge.source].name,
       target: model.nodes[edge.target].name,
-      weight: edge.weight,
-      ...(view === "cpdag" ? { directed: !edge.reversible } : {}),
+      ...(isClass ? { directed: !edge.reversible } : { weight: edge.weight }),
     }));
-    return JSON.stringify({ nodes: model.nodes.map((node) => node.name), edges: named }, null, 1) + "\n";
+    const mark = isClass ? { graph: "cpdag" } : {};
+    return JSON.stringify({ ...mark, nodes: model.nodes.map((node) => node.name), edges: named }, null, 1) + "\n";
   }
 
-  function csv(model, edges) {
+  /* The table of edges has the columns of edges.csv, which the page holds; in the class, also whether each is directed. */
+  function csv(model, edges, view) {
     const cell = (value) => {
       const text = value === undefined || value === null ? "" : String(value);
       return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
     };
-    const sure = model.hasConfidence ? ["confidence", "either"] : [];
-    const rows = edges.map((edge) => [
-      model.nodes[edge.source].name,
-      model.nodes[edge.target].name,
-      edge.weight,
-      ...sure.map((key) => edge[key]),
-      edge.support,
-    ]);
-    return [["source", "target", "weight", ...sure, "support"], ...rows]
-      .map((row) => row.map(cell).join(",") + "\r\n")
-      .join("");
+    const columns = [...model.columns, ...(view === "cpdag" ? ["directed"] : [])];
+    const rows = edges.map((edge) => {
+      const ends = { source: model.nodes[edge.source].name, target: model.nodes[edge.target].name };
+      const row = { ...edge, ...ends, directed: !edge.reversible };
+      return columns.map((key) => row[key]);
+    });
+    return [columns, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
   }
 
   return { dot, dagitty, json, csv };

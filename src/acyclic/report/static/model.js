@@ -57,6 +57,7 @@ function makeModel(data) {
     edges: data.edges,
     order: data.order,
     title: data.title,
+    columns: data.columns,
     parents,
     children,
     strengths,

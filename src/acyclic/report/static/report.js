@@ -347,7 +347,7 @@
     dot: () => save("graph.dot", formats.dot(model, shown(), state.view), "text/vnd.graphviz"),
     json: () => save("graph.json", formats.json(model, shown(), state.view), "application/json"),
     dagitty: () => save("graph.dagitty", formats.dagitty(model, shown(), state.view), "text/plain"),
-    csv: () => save("edges.csv", formats.csv(model, shown()), "text/csv"),
+    csv: () => save("edges.csv", formats.csv(model, shown(), state.view), "text/csv"),
   };
   document.querySelectorAll("[data-format]").forEach((button) => button.addEventListener("click", () => writers[button.dataset.format]()));
 
