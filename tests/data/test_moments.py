@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import sparse
 
 from acyclic.data import moments as module
-from acyclic.data.moments import Moments, as_moments
+from acyclic.data.moments import Accumulator, Moments, as_moments
 from acyclic.errors import InputError
 
 RNG = np.random.default_rng(20)
@@ -72,6 +72,31 @@ def test_order_of_rows_and_columns_is_immaterial(X, random):
     moments = Moments.from_array(X, names)
     shuffled = Moments.from_array(X[rows][:, columns], [names[j] for j in columns])
     assert_same(shuffled.select(names), moments)
+
+
+@given(tables(), st.integers(1, 40), st.lists(st.integers(0, 30), max_size=4), st.sampled_from("CF"), st.booleans())
+@settings(deadline=None)
+def test_the_pieces_in_which_rows_come_change_no_bit(X, values, cuts, layout, weighted):
+    names = [f"x{column}" for column in range(X.shape[1])]
+    weights = np.linspace(1, 2, len(X)) if weighted else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_BLOCK_VALUES", values)
+        whole = Moments.from_array(X, names, weights)
+        accumulator = Accumulator(names)
+        for part in np.split(np.arange(len(X)), sorted(cuts)):
+            accumulator.add(np.array(X[part], order=layout), None if weights is None else weights[part])
+        assert accumulator.finish() == (whole, [])
+
+
+def test_a_drift_far_from_the_first_rows_costs_no_digits(monkeypatch):
+    """Blocks are centred on their own means: sums about the first one would keep 3 digits here."""
+    monkeypatch.setattr(module, "_BLOCK_VALUES", 200)
+    noise = np.round(RNG.standard_normal((2000, 2)) * 2**10) / 2**10
+    X = noise + 2.0**20 * (np.arange(2000) // 100)[:, None]
+    exact = np.cov(X - X.mean(axis=0), rowvar=False, ddof=0)
+    np.testing.assert_allclose(Moments.from_array(X).covariance, exact, rtol=1e-14)
+    parts = [Moments.from_array(X[start : start + 100]).covariance for start in (0, 1900)]
+    np.testing.assert_allclose(parts, [np.cov(noise[s : s + 100].T, ddof=0) for s in (0, 1900)], rtol=1e-12)
 
 
 def test_a_large_mean_costs_no_digits(monkeypatch):
@@ -331,6 +356,19 @@ def test_standardized_is_the_correlation_and_leaves_constants():
     assert not standard.covariance[2].any() and not standard.mean.any()
     assert_same(standard.standardized(), standard)
     assert_same(moments.scaled([-2, 3, 1]).select(["x1"]).standardized(), standard.select(["x1"]))
+
+
+def test_standardised_means_equal_variances_of_all_columns_that_vary():
+    X = RNG.standard_normal((40, 3))
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    # The mean of so many tenths is rounded, and with weights so is the variance that they are left with.
+    padded = np.column_stack([standard, np.full(40, 0.1)])
+    assert Moments.from_array(padded).is_standardized
+    assert Moments.from_array(padded, weights=np.full(40, 3.0)).is_standardized
+    assert Moments.from_array(standard.astype(np.float32)).is_standardized
+    assert not Moments.from_array(X).is_standardized
+    assert not Moments.from_array(padded[:, 2:]).is_standardized
+    assert not Moments.from_array(padded * [1, 1.001, 1, 1]).is_standardized
 
 
 def test_scaled_changes_the_units():

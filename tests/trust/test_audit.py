@@ -24,6 +24,12 @@ def test_raw_equal_variance_rows_are_sound_and_standardised_ones_are_not():
     assert sound >= 5
 
 
+def test_a_constant_column_makes_no_difference_to_units_that_are_gone():
+    rows = DATA.X / DATA.X.std(axis=0)
+    plain, padded = (audit(table, rescalings=0) for table in (rows, np.column_stack([rows, np.full(1000, 0.1)])))
+    assert plain.reasons and padded.reasons == plain.reasons
+
+
 def test_unequal_variances_are_not_sound_while_directions_are_open():
     data = acyclic.simulate(12, 1000, variances=(0.2, 8.0), random_state=0)
     found = audit(data.X, rescalings=1)
