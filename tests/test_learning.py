@@ -54,6 +54,28 @@ def test_standardised_columns_are_named_as_such():
     assert "equal variances" not in result.support.values()
 
 
+def test_an_array_a_frame_and_a_file_give_the_same_bits(tmp_path):
+    pl, pd = pytest.importorskip("polars"), pytest.importorskip("pandas")
+    X = simulated(10, 3, n=500).X + 7.0
+    X[:, 4] = X[:, 1] + X[:, 2]
+    frame = pl.DataFrame(X, schema=[f"x{column}" for column in range(10)])
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_parquet(tmp_path / "t.parquet")
+    expected = acyclic.learn(acyclic.read_table(X))
+    for table in (
+        X,
+        np.asfortranarray(X),
+        frame,
+        pd.DataFrame(X, columns=frame.columns),
+        tmp_path / "t.csv",
+        tmp_path / "t.parquet",
+    ):
+        result = acyclic.learn(table)
+        assert np.array_equal(result.graph.weights, expected.graph.weights)
+        assert result.provenance["data"] == expected.provenance["data"]
+        assert result.verdict.notes == expected.verdict.notes != ()
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_units_do_not_matter_once_equal_variances_are_rejected(seed):
     data = simulated(25, seed, n=2000, variances=(0.5, 4.0))

@@ -17,9 +17,10 @@ from scipy import sparse
 
 from acyclic.data.columns import column_notes
 from acyclic.data.moments import Moments
-from acyclic.data.table import Kind, read_table
+from acyclic.data.resampling import wishart
+from acyclic.data.table import Kind, Table, read_table
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.facts import Fact, Note
+from acyclic.facts import Fact, NoRows, Note
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 3)) + np.array([0.0, 10.0, -1e4])
@@ -108,11 +109,220 @@ def test_every_source_gives_the_same_table(kind, size, tmp_path, monkeypatch):
     monkeypatch.setattr("acyclic.data.text._CHUNK_BYTES", size)
     table = read_table(source_of(kind, tmp_path))
     expected = read_table(X, names=NAMES)
-    assert table.moments.names == NAMES and table.n_rows == 60
+    assert table.names == table.moments.names == NAMES and table.n_rows == 60
     assert_moments(table.moments, X)
-    assert table.digest == expected.digest
+    assert table.moments == expected.moments == Moments.from_array(X, NAMES)
+    assert (table.digest, table.notes, table.kinds) == (expected.digest, (), expected.kinds)
     np.testing.assert_array_equal(table.rows(), X)
-    assert kinds(table) == []
+    assert table.rows().flags.c_contiguous and not table.rows().flags.writeable and table.rows() is table.rows()
+
+
+@pytest.mark.parametrize("kind", ["array", *SOURCES[:12], "gz"])
+def test_blocks_of_rows_change_no_bit(kind, tmp_path, monkeypatch):
+    monkeypatch.setattr("acyclic.data.moments._BLOCK_VALUES", 23)
+    expected = read_table(X, names=NAMES).moments
+    assert_moments(expected, X)
+    monkeypatch.setattr("acyclic.data.sources._BLOCK_VALUES", 12)
+    monkeypatch.setattr("acyclic.data.text._CHUNK_BYTES", 100)
+    options = {"names": NAMES} if kind == "array" else {}
+    assert read_table(X if kind == "array" else source_of(kind, tmp_path), **options).moments == expected
+
+
+WHOLE = RNG.integers(-3, 4, size=(60, 3))
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        WHOLE,
+        WHOLE.astype(np.int8),
+        WHOLE.astype(np.float32),
+        WHOLE.astype(">f8"),
+        WHOLE.astype(object),
+        np.asfortranarray(WHOLE.astype(float)),
+        np.repeat(WHOLE.astype(float), 2, axis=1)[:, ::2],
+        WHOLE.tolist(),
+        pd.DataFrame(WHOLE.astype(np.float32), columns=["x0", "x1", "x2"]),
+        pl.DataFrame(WHOLE, schema=["x0", "x1", "x2"]),
+        pl.LazyFrame(WHOLE.astype(np.int16), schema=["x0", "x1", "x2"]),
+    ],
+)
+def test_type_and_layout_of_numbers_change_nothing(same):
+    table, expected = Table.open(same), Table.open(WHOLE.astype(float))
+    assert (table.moments, table.digest, table.notes) == (expected.moments, expected.digest, expected.notes)
+    assert table.kinds == dict.fromkeys(("x0", "x1", "x2"), Kind.CODES) and len(table.notes) == 3
+    np.testing.assert_array_equal(table.rows(), WHOLE)
+
+
+def test_an_array_of_booleans_is_boolean():
+    table = read_table(WHOLE > 0)
+    assert set(table.kinds.values()) == {Kind.BOOLEAN}
+    assert table.notes == tuple(Fact.of(Note.BOOLEAN, f"x{column}") for column in range(3))
+
+
+def test_a_table_stays_the_same_object():
+    table = Table.open(X, names=NAMES)
+    assert Table.open(table) is table is read_table(table, missing="".join(["err", "or"]))
+    with pytest.raises(InputError, match="read already; say columns, standardize where it is read"):
+        Table.open(table, columns=["a"], standardize=True)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"log": ["x0"]},
+        {"log": ["x0", "x1"]},
+        {"standardize": True},
+        {"log": ["x0"], "standardize": True},
+        {"weights": np.ones(60)},
+        {"weights": np.arange(60)},
+        {"columns": ["x1", "x0"]},
+        {"names": ["a", "b"]},
+    ],
+)
+def test_equal_digests_mean_equal_tables(options):
+    positive = np.abs(X[:, :2]) + 1
+    table = read_table(positive, **options)
+    assert table.digest == read_table(positive.tolist(), **options).digest
+    plain = {read_table(positive, **other).digest for other in ({}, {"missing": "em"}, {"drop": []})}
+    assert len(plain) == 1 and (table.digest in plain) == (not options)
+
+
+def test_what_is_done_about_missing_cells_is_in_the_digest_where_there_are_some():
+    holes = np.where(RNG.random((60, 3)) < 0.1, np.nan, X)
+    digests = {read_table(holes, missing=policy).digest for policy in ("drop-rows", "pairwise", "em")}
+    assert len(digests) == 3
+
+
+def test_a_file_is_parsed_once(tmp_path, monkeypatch):
+    from acyclic.data.text import TextSource
+
+    parsed = []
+    blocks = TextSource.blocks
+    monkeypatch.setattr(TextSource, "blocks", lambda self, columns: parsed.append(1) or blocks(self, columns))
+    table = read_table(write(tmp_path, FRAME.write_csv()), log=["b"])
+    expected = X.copy()
+    expected[:, 1] = np.log(expected[:, 1])
+    for _ in range(2):
+        np.testing.assert_array_equal(table.rows(), expected)
+    assert len(parsed) == 1
+    monkeypatch.setattr("acyclic.data.reading._KEPT_VALUES", X.size - 1)
+    table = read_table(tmp_path / "t.csv")
+    np.testing.assert_array_equal(table.rows(), X)
+    assert table.rows() is table.rows() and len(parsed) == 3
+
+
+def test_an_array_is_not_copied_before_its_rows_are_asked_for():
+    from acyclic.data.sources import ArraySource
+
+    values = X.copy()
+    (rows, _), *_ = ArraySource.open(values, NAMES).blocks(NAMES)
+    assert np.shares_memory(rows, values)
+    table = read_table(values)
+    rows = table.rows()
+    values[0, 0] = 9.0
+    np.testing.assert_array_equal(rows, X)
+    changed = read_table(values)
+    values[0, 0] = 8.0
+    with pytest.raises(InputError, match="changed since"):
+        changed.rows()
+
+
+NO_ROWS = {
+    NoRows.MOMENTS_ONLY: lambda: read_table(Moments.from_array(X)),
+    NoRows.WEIGHTED: lambda: read_table(X, weights=np.ones(60)),
+    NoRows.INCOMPLETE: lambda: read_table(np.where(np.arange(180).reshape(60, 3) == 7, np.nan, X), missing="em"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ROWS)
+def test_why_there_are_no_rows(kind):
+    table = NO_ROWS[kind]()
+    for each in (table, table.standardized(), table.scaled([1, 2, 3])):
+        assert each.why_no_rows.kind is kind and not each.has_rows
+        with pytest.raises(InputError):
+            each.rows()
+    with pytest.raises(InputError, match="cross-validation needs rows"):
+        table.folds(2, np.random.default_rng(0))
+    for drawn, n in ((table.resampled, table.moments.n), (table.halved, table.moments.n / 2)):
+        draw = drawn(np.random.default_rng(3))
+        assert draw.moments.n == n and draw.moments == wishart(table.moments, n, np.random.default_rng(3))
+
+
+def test_long_tables_have_no_rows_unless_the_limit_is_raised(monkeypatch):
+    monkeypatch.setattr("acyclic.data.reading.ROWS_LIMIT", 179)
+    table = read_table(X)
+    assert table.why_no_rows == Fact.of(NoRows.TOO_LARGE, rows=60, columns=3, limit=179)
+    np.testing.assert_array_equal(table.rows(limit=180), X)
+    with pytest.raises(InputError, match="more than the limit of 100 values"):
+        table.rows(limit=100)
+
+
+@pytest.mark.parametrize("kind", ["polars", "csv"])
+def test_draws_are_weighted_moments_and_the_rows_drawn(kind, tmp_path):
+    table = read_table(source_of(kind, tmp_path))
+    for drawn, positions in (
+        (table.resampled(np.random.default_rng(5)), np.random.default_rng(5).integers(60, size=60)),
+        (table.halved(np.random.default_rng(5)), np.sort(np.random.default_rng(5).permutation(60)[:30])),
+    ):
+        counts = np.bincount(positions, minlength=60)
+        assert drawn.moments == Moments.from_array(X, NAMES, counts)
+        np.testing.assert_array_equal(drawn.rows(), X[positions])
+        assert_moments(drawn.moments, drawn.rows())
+        assert (drawn.names, drawn.n_rows, drawn.kinds) == (NAMES, len(positions), table.kinds)
+        assert drawn.notes == () and drawn.digest not in (
+            table.digest,
+            table.resampled(np.random.default_rng(6)).digest,
+        )
+        copy = pickle.loads(pickle.dumps(drawn))
+        assert (copy.moments, copy.digest) == (drawn.moments, drawn.digest)
+
+
+def test_draws_leave_out_the_rows_that_were_left_out():
+    holes = np.where(np.arange(180).reshape(60, 3) % 50 == 0, np.nan, X)
+    complete = X[~np.isnan(holes).any(axis=1)]
+    table = read_table(holes, missing="drop-rows")
+    assert table.moments == Moments.from_array(complete) and table.n_rows == 60
+    np.testing.assert_array_equal(table.rows(), complete)
+    positions = np.random.default_rng(1).integers(len(complete), size=len(complete))
+    np.testing.assert_array_equal(table.resampled(np.random.default_rng(1)).rows(), complete[positions])
+
+
+def test_folds_together_are_the_table():
+    parts = read_table(X[:59]).folds(4, np.random.default_rng(0))
+    assert sorted(part.n for part in parts) == [14, 15, 15, 15]
+    assert_moments(Moments.merged(parts), X[:59])
+    with pytest.raises(InputError, match="folds = 31; give a number from 2 to 30"):
+        read_table(X).folds(31, np.random.default_rng(0))
+
+
+def test_other_units_of_a_table_are_other_units_of_its_rows():
+    values = np.column_stack([X, np.full(60, 0.1), 2 * X[:, 0] + 1])
+    table, factors = read_table(values), [2.0, -1.0, 1e-3, 5.0, 1.0]
+    scaled = table.scaled(factors)
+    assert scaled.moments == table.moments.scaled(factors)
+    np.testing.assert_array_equal(scaled.rows(), values * factors)
+    assert [(note.kind, note.about) for note in scaled.notes] == [(note.kind, note.about) for note in table.notes]
+    assert scaled.notes[1]["x0"] == pytest.approx(table.notes[1]["x0"] / 2)
+    standard = scaled.standardized()
+    assert standard.moments == scaled.moments.standardized()
+    np.testing.assert_allclose(standard.rows().T @ standard.rows() / 60, standard.moments.covariance, atol=1e-12)
+    assert len({each.digest for each in (table, scaled, standard, table.standardized(), table.scaled([3.0] * 5))}) == 5
+    for factor in ([1.0], [0.0] * 5):
+        with pytest.raises(InputError, match="5 finite numbers other than 0"):
+            table.scaled(factor)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "lazy", "csv", "parquet"])
+def test_a_pickled_table_carries_its_rows(kind, tmp_path):
+    table = read_table(source_of(kind, tmp_path), standardize=True)
+    stored = pickle.dumps(table)
+    for path in tmp_path.iterdir():
+        path.unlink()
+    copy = pickle.loads(stored)
+    assert (copy.moments, copy.digest, copy.notes) == (table.moments, table.digest, table.notes)
+    np.testing.assert_array_equal(copy.rows(), table.rows())
 
 
 @pytest.mark.parametrize("kind", ["csv", "blank lines", "quoted", "semicolon", "gz", "bom"])
@@ -391,6 +601,7 @@ def test_standardised_moments_and_rows_agree():
     assert table.moments == expected
     rows = table.rows()
     np.testing.assert_allclose(rows.T @ rows / 60, expected.covariance, atol=1e-12)
+    assert table.digest == read_table(values).standardized().digest
     assert kinds(table) == [("standardized", ""), ("constant", "x3")]
 
 
@@ -470,9 +681,8 @@ def test_streams_with_missing_cells_agree_with_memory(missing, tmp_path, monkeyp
     monkeypatch.setattr("acyclic.data.text._CHUNK_BYTES", 500)
     for source in (tmp_path / "t.parquet", tmp_path / "t.csv", frame, frame.lazy(), holes):
         table = read_table(source, missing=missing, names=NAMES if source is holes else None)
-        np.testing.assert_allclose(table.moments.covariance, expected.moments.covariance, rtol=1e-7)
-        assert table.moments.n == pytest.approx(expected.moments.n)
-        assert (table.digest, kinds(table)) == (expected.digest, kinds(expected))
+        assert table.moments == expected.moments
+        assert (table.digest, table.notes) == (expected.digest, expected.notes)
         with pytest.raises(InputError, match="missing='drop-rows' gives complete rows"):
             table.rows()
 

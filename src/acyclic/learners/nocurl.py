@@ -15,12 +15,12 @@ from scipy.optimize import Bounds, minimize
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.graphs.reachability import close_transitively
-from acyclic.learners.base import ContinuousLearner, Table
+from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import Range, number, one_of
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import LeastSquares

@@ -14,8 +14,6 @@ from typing import Any
 from acyclic.errors import InputError
 from acyclic.findings import Findings
 from acyclic.report.page import report
-from acyclic.report.sections import edge_columns
-from acyclic.result import Result
 
 __all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
 

@@ -22,8 +22,6 @@ from acyclic.graphs.layout import label, layout
 from acyclic.judging import words
 from acyclic.report.charts import heat_map
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
-from acyclic.report.sections import evidence_sections, facts, provenance, verdict
-from acyclic.result import Result
 
 # Columns of the table of edges that the page has no other name for.
 SHOWN = ("support", "this_way", "either_way", "lower", "upper")
