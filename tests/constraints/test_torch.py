@@ -7,8 +7,8 @@ from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.errors import InputError
 
 torch = pytest.importorskip("torch")
+from acyclic.constraints import torch as bridge  # noqa: E402
 from acyclic.constraints.torch import dag_constraint, evaluate_on_device, value_and_gradient  # noqa: E402
-from acyclic.learners.neural import autograd  # noqa: E402
 
 OBJECTS = [
     *(constraint(name) for name in CONSTRAINTS),
@@ -146,11 +146,11 @@ def test_wrong_matrices_are_named(wrong):
 
 
 def test_every_constraint_has_a_device_form_but_those_that_are_told():
-    assert {kind.name for kind in CONSTRAINTS.values() if kind not in autograd.FORMS} == {"spectral-radius"}
+    assert {kind.name for kind in CONSTRAINTS.values() if kind not in bridge.FORMS} == {"spectral-radius"}
 
 
 def test_devices_take_the_device_form(monkeypatch):
-    monkeypatch.setattr(autograd, "evaluate_on_device", lambda A, chosen: autograd.Evaluation(7.0, A.new_ones(2, 2)))
+    monkeypatch.setattr(bridge, "evaluate_on_device", lambda A, chosen: bridge.Evaluation(7.0, A.new_ones(2, 2)))
 
     class Elsewhere(torch.Tensor):
         @property

@@ -28,7 +28,7 @@ from acyclic.scores.additive import AdditiveModel
 
 torch = pytest.importorskip("torch")
 from acyclic.constraints.torch import dag_constraint  # noqa: E402
-from acyclic.learners.neural import gnn  # noqa: E402 - after the check that torch is there
+from acyclic.learners.neural.dag_gnn import training as gnn  # noqa: E402 - after the check that torch is there
 from acyclic.learners.neural.dag_gnn.networks import DenseNetworks, PiecewiseLinearNetworks  # noqa: E402
 
 CPU = torch.device("cpu")
