@@ -70,6 +70,11 @@ def positive(d, radius, seed=0):
     return B * (radius / np.abs(np.linalg.eigvals(B)).max())
 
 
+def rounding(B, G):
+    """What rounding explains in h: a stable method moves the matrix by d·eps·(1 + ‖B‖), and so h by ‖G‖ times that."""
+    return len(B) * np.finfo(B.dtype).eps * (1 + np.linalg.norm(B)) * np.linalg.norm(G)
+
+
 def powers(B, order):
     return [np.linalg.matrix_power(B, i) for i in range(order + 1)]
 
@@ -214,12 +219,14 @@ def test_zero_on_dags(name, options, d):
         options = {**options, "rounds": d}
     for seed in range(4):
         B = permuted_triangle(d, seed, scale=4.0)
-        h, G = constraint(name, **options).value_and_gradient(B)
-        if name in EXACT:
-            assert h == 0.0
-        else:
-            assert 0 <= h <= {"exponential": 2e-13, "log-det": 3e-10, "inverse-trace": 3e-9}[name]
-        assert np.abs(B * G).max() <= (0 if name in EXACT else 1e-9 * np.abs(G).max())
+        chosen = constraint(name, **options)
+        h, G = chosen.value_and_gradient(B)
+        # An inverse beyond 1e6 is taken again in an order that makes B triangular, and is exact there.
+        exact = name in EXACT or (
+            name in ("log-det", "inverse-trace") and np.linalg.inv(chosen.s * np.eye(d) - B).max() > 1e6
+        )
+        assert 0 <= h <= (0 if exact else rounding(B, G))
+        assert np.abs(B * G).max() <= (0 if exact else 1e-9 * np.abs(G).max())
 
 
 @variants

@@ -5,6 +5,7 @@ import pytest
 
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.errors import InputError
+from constraints.test_catalogue import rounding
 
 torch = pytest.importorskip("torch")
 from acyclic.constraints import torch as bridge  # noqa: E402
@@ -57,7 +58,8 @@ def test_the_device_form_gives_the_numbers_of_the_numpy_form(chosen, case):
     B = CASES[case]
     expected, G = chosen.value_and_gradient(B)
     found = evaluate_on_device(torch.from_numpy(B), chosen)
-    assert found.value == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    # On a DAG both values are rounding alone, which differs from CPU to CPU.
+    assert found.value == pytest.approx(expected, rel=1e-10, abs=rounding(B, G))
     np.testing.assert_allclose(found.gradient.numpy(), G, rtol=1e-10, atol=1e-10 * max(1, min(np.abs(G).max(), 1e12)))
     assert found.in_domain == chosen.evaluate(B).in_domain
 
