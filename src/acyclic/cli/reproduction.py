@@ -13,13 +13,13 @@ from cyclopts import Parameter
 from acyclic.cli.settings import Whole
 from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import InputError, MissingExtraError
+from acyclic.types import Progress
 
 if TYPE_CHECKING:
     from acyclic.experiments.cases import Case
     from acyclic.experiments.plans import Plan
     from acyclic.experiments.runner import Advance, Tally
     from acyclic.experiments.store import Store
-    from acyclic.types import Progress
 
 Switch = Annotated[bool, Parameter(negative=())]
 SHOWN = Output()
