@@ -1,31 +1,41 @@
 # Every target sets up .venv by itself when it is missing or older than what it is made from.
 PYTHON ?= python3
 BIN := .venv/bin
+# What `acyclic[cli]` needs, which is all that the demo takes, and on top of it what the tests and linters need.
 READY := .venv/ready
+DEV := .venv/ready-dev
+SOURCES := pyproject.toml pins.txt hatch_build.py $(wildcard src/acyclic/_native/*.c src/acyclic/_native/*.h)
+# Both, since newer versions of pip read the second for what they build in isolation, and older ones the first.
+PINNED := PIP_CONSTRAINT=pins.txt PIP_BUILD_CONSTRAINT=pins.txt
+INSTALL := -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per test process: two processes on two cores are faster than threads that wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
-SOURCES := $(wildcard src/acyclic/_native/*.c)
+PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test lint format bench reproduce handoff screenshots clean
+.PHONY: demo test test-fast test-cpus test-floors test-package lint format bench reproduce handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
 	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --out build/sachs-graph --force
 
-test: $(READY)
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n 2
+test: $(DEV)
+	$(ONE_THREAD) $(PYTEST) -n 2
 
-lint: $(READY)
+# For the person at work: no neural networks, browsers, experiments, other processes or long statistics.
+test-fast: $(DEV)
+	$(ONE_THREAD) $(PYTEST) -n 2 -m 'not slow' $(FAST)
+
+lint: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-format: $(READY)
+format: $(DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)
+bench: $(DEV)
 	$(ONE_THREAD) $(BIN)/python benchmarks/constraints.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/solvers.py
 	$(BIN)/python benchmarks/learn.py
@@ -33,16 +43,20 @@ bench: $(READY)
 	$(BIN)/python benchmarks/confidence.py
 
 # Every figure and table of the paper in its short form; without --quick it is a matter of days.
-reproduce: $(READY)
+reproduce: $(DEV)
 	$(BIN)/acyclic reproduce all --quick --jobs 2 --out build/reproduction
 
 # Needs Debian's chromium, as the browser tests do.
-screenshots: $(READY)
+screenshots: $(DEV)
 	$(BIN)/python docs/make_screenshots.py
 
-$(READY): pyproject.toml pins.txt hatch_build.py $(SOURCES)
+$(READY): $(SOURCES)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c pins.txt -e '.[dev]'
+	$(PINNED) $(BIN)/python $(INSTALL) -e '.[cli]'
+	touch $@
+
+$(DEV): $(READY)
+	$(PINNED) $(BIN)/python $(INSTALL) -e '.[dev]'
 	touch $@
 
 # DoWhy holds SciPy back: it has an environment of its own, which pgmpy shares.
@@ -51,9 +65,9 @@ HANDOFF := build/handoff-venv
 handoff: $(HANDOFF)/ready
 	$(ONE_THREAD) $(HANDOFF)/bin/python tests/handoff/check_handoff.py
 
-$(HANDOFF)/ready: pyproject.toml hatch_build.py $(SOURCES)
+$(HANDOFF)/ready: $(SOURCES)
 	test -x $(HANDOFF)/bin/python || $(PYTHON) -m venv $(HANDOFF)
-	$(HANDOFF)/bin/python -m pip install --quiet --disable-pip-version-check dowhy==0.14 pgmpy==1.1.2 -e .
+	$(HANDOFF)/bin/python $(INSTALL) dowhy==0.14 pgmpy==1.1.2 -e .
 	touch $@
 
 clean:
