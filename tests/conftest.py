@@ -1,4 +1,4 @@
-"""Hypothesis draws the same examples in every run; HYPOTHESIS_PROFILE=search looks for new ones."""
+"""Hypothesis draws the same examples in every run, whatever they take; HYPOTHESIS_PROFILE=search looks for new ones."""
 
 import os
 import signal
@@ -6,8 +6,8 @@ import threading
 
 from hypothesis import settings
 
-settings.register_profile("same", derandomize=True, database=None)
-settings.register_profile("search", print_blob=True)
+settings.register_profile("same", derandomize=True, database=None, deadline=None)
+settings.register_profile("search", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and their children with them.
