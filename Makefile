@@ -4,7 +4,7 @@ BIN := .venv/bin
 # What `acyclic[cli]` needs, which is all that the demo takes, and on top of it what the tests and linters need.
 READY := .venv/ready
 DEV := .venv/ready-dev
-SOURCES := pyproject.toml pins.txt hatch_build.py $(wildcard src/acyclic/_native/*.c src/acyclic/_native/*.h)
+SOURCES := pyproject.toml pins.txt hatch_build.py src/acyclic/_native/build.py $(wildcard src/acyclic/_native/*.[ch])
 # Both, since newer versions of pip read the second for what they build in isolation, and older ones the first.
 PINNED := PIP_CONSTRAINT=pins.txt PIP_BUILD_CONSTRAINT=pins.txt
 INSTALL := -m pip install --quiet --disable-pip-version-check

@@ -5,42 +5,28 @@ wheel, so that an installation needs nothing but Python. The library is loaded w
 Python version, hence the py3-none-<platform> tag.
 """
 
-import os
-import shlex
-import shutil
-import subprocess
-import sys
+import runpy
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NATIVE = Path("src/acyclic/_native")
-FLAGS = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fPIC", "-shared"]
-SUFFIX = {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so")
-
-
-def compiler() -> list[str]:
-    """The compiler to call, or [] where the system has none."""
-    if os.environ.get("CC"):
-        return shlex.split(os.environ["CC"])
-    return next(([name] for name in ("cc", "gcc", "clang") if shutil.which(name)), [])
 
 
 class CustomBuildHook(BuildHookInterface):
+    def recipe(self) -> dict[str, Any]:
+        return runpy.run_path(str(Path(self.root) / NATIVE / "build.py"))
+
     def dependencies(self) -> list[str]:
-        return [] if compiler() else ["ziglang"]
+        return [] if self.recipe()["find_compiler"]() else ["ziglang"]
 
     def initialize(self, version: str, build_data: dict) -> None:
         if self.target_name != "wheel":
             return
-        folder = Path(self.root) / NATIVE
-        library = folder / f"kernels{SUFFIX}"
-        command = compiler() or [sys.executable, "-m", "ziglang", "cc"]
-        scratch = library.with_suffix(f".{os.getpid()}.tmp")
-        sources = sorted(str(source) for source in folder.glob("*.c"))
-        subprocess.run([*command, *FLAGS, *sources, "-o", str(scratch), "-lm"], check=True)
-        scratch.replace(library)
+        recipe = self.recipe()
+        recipe["compile_kernels"](Path(self.root) / NATIVE / recipe["NAME"])
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
-        build_data["artifacts"].append(str(NATIVE / library.name))
+        build_data["artifacts"].append(str(NATIVE / recipe["NAME"]))

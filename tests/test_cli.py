@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic.facts import Caution, Ended, Fact, Note
 from acyclic.cli import main
 from acyclic.errors import InputError
 from acyclic.graphs.formats import read
@@ -20,7 +21,7 @@ pytest.importorskip("rich", reason="the command line needs the extra cli")
 pytest.importorskip("polars", reason="reading files needs the extra files")
 
 from acyclic.cli.commands import app
-from acyclic.cli.settings import Settings, gathered
+from acyclic.cli.settings import Settings, gather
 
 COMMANDS = ("learn", "audit", "bootstrap", "compare", "simulate", "report", "datasets")
 
@@ -132,7 +133,7 @@ def test_a_repeated_run_tells_when_the_table_has_changed(table, here):
     assert main(["learn", "--from", "one/result.json", "--out", "three", "--quiet"]) == 0
     assert main(["learn", "--from", "one/result.json", "--seed", "2", "--out", "four", "--quiet"]) == 0
     warned = [
-        any("no longer the one" in text for text in acyclic.load(here / name / "result.json").verdict.warnings)
+        Fact.of(Caution.TABLE_CHANGED) in acyclic.load(here / name / "result.json").verdict.cautions
         for name in ("one", "two", "three", "four")
     ]
     assert warned == [False, False, True, False]
@@ -141,7 +142,7 @@ def test_a_repeated_run_tells_when_the_table_has_changed(table, here):
 def test_flags_overrule_the_file_which_overrules_the_result(table, here):
     (here / "run.toml").write_text('table = "data/table.csv"\nseed = 7\ndrop = ["x1"]\ntime-limit = 50\n')
     assert main(["learn", str(table), "--seed", "1", "--drop", "x0", "--out", "one", "--quiet"]) == 0
-    run = gathered(None, Settings(seed=9), here / "run.toml", here / "one" / "result.json")
+    run = gather(None, Settings(seed=9), here / "run.toml", here / "one" / "result.json")
     assert (run.settings.seed, run.settings.drop, run.settings.time_limit) == (9, ("x1",), 50)
     assert run.table == here / "data" / "table.csv"
     assert main(["learn", "--config", "run.toml", "--out", "two", "--quiet"]) == 0
@@ -160,7 +161,7 @@ def test_flags_overrule_the_file_which_overrules_the_result(table, here):
 def test_a_wrong_config_is_refused_in_words(here, text, message):
     (here / "run.toml").write_text(text)
     with pytest.raises(InputError, match=message):
-        gathered(here / "t.csv", Settings(), here / "run.toml")
+        gather(here / "t.csv", Settings(), here / "run.toml")
 
 
 def test_log_and_missing_values(here):
@@ -170,7 +171,7 @@ def test_log_and_missing_values(here):
     assert main(["learn", "t.csv", "--log", "all", "--missing", "drop-rows", "--out", "run", "--quiet"]) == 0
     result = acyclic.load(here / "run" / "result.json")
     assert result.provenance["rows"] == 60
-    assert any("each was replaced by its natural logarithm" in note for note in result.verdict.notes)
+    assert [fact.about for fact in result.verdict.notes if fact.kind is Note.LOG] == [("a",), ("b",), ("c",)]
     assert main(["learn", "t.csv", "--out", "other", "--quiet"]) == 1
 
 
@@ -261,7 +262,7 @@ def test_an_earlier_run_is_kept_without_force(table, here, capsys):
 
 def test_a_time_limit_gives_the_best_so_far(table, here):
     assert main(["learn", str(table), "--time-limit", "0", "--out", "run", "--quiet"]) == 0
-    assert "time limit" in acyclic.load(here / "run" / "result.json").verdict.reason
+    assert acyclic.load(here / "run" / "result.json").verdict.end == Fact.of(Ended.TIME_LIMIT, seconds=0.0)
 
 
 def test_control_c_writes_the_best_so_far(here):
@@ -277,9 +278,8 @@ def test_control_c_writes_the_best_so_far(here):
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     out, _ = process.communicate(timeout=180)
-    assert process.returncode == 1
-    assert "did NOT converge: it was interrupted" in out
-    assert acyclic.load(here / "run" / "result.json").verdict.reason == "it was interrupted"
+    assert process.returncode == 130
+    assert acyclic.load(here / "run" / "result.json").verdict.end.kind is Ended.INTERRUPTED
 
 
 def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
@@ -287,7 +287,7 @@ def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("acyclic.data.table.read_table", interrupted)
-    assert main(["learn", "t.csv"]) == 1
+    assert main(["learn", "t.csv"]) == 130
     assert "interrupted before there was anything to write" in capsys.readouterr().err
     assert list(here.iterdir()) == []
 

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acyclic
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 from acyclic.errors import InputError, KnowledgeError
 
 
@@ -29,10 +30,9 @@ def test_equal_variances_are_solved(graph, noise):
 
 def test_verdict_on_equal_variances():
     result = acyclic.learn(simulated().X)
-    assert result.verdict.converged and result.verdict.acyclic
-    assert "equal noise variances" in result.verdict.assumption
-    assert not result.verdict.warnings
-    assert set(result.support.values()) <= {"independence", "equal variances"}
+    assert result.verdict.converged and result.verdict.orientation is Orientation.EQUAL_VARIANCES
+    assert not result.verdict.cautions
+    assert set(result.support.values()) <= {Orientation.INDEPENDENCE, Orientation.EQUAL_VARIANCES}
     assert result.verdict.details["noise variances"] == "equal"
 
 
@@ -41,17 +41,18 @@ def test_unequal_variances_are_found_out():
     for seed in range(6):
         data = simulated(20, seed, n=2000, variances=(0.5, 4.0))
         result = acyclic.learn(data.X)
-        assert "equal noise variances are rejected" in str(result.verdict)
-        assert "conditional independence" in result.verdict.assumption
+        cautions = {fact.kind for fact in result.verdict.cautions}
+        assert cautions == {Caution.UNEQUAL_VARIANCES, Caution.CLASS_ONLY}
+        assert result.verdict.orientation is Orientation.INDEPENDENCE
         distances.append(distance(data, result, cpdag=True))
     assert np.mean(distances) <= 1.5
 
 
 def test_standardised_columns_are_named_as_such():
     result = acyclic.learn(simulated(standardize=True).X)
-    assert "orientation rests on conditional independence alone" in str(result.verdict)
-    assert "same variance, as after standardising" in str(result.verdict)
-    assert "equal variances" not in result.support.values()
+    cautions = {fact.kind for fact in result.verdict.cautions}
+    assert {Caution.CLASS_ONLY, Caution.STANDARDIZED} <= cautions
+    assert Orientation.EQUAL_VARIANCES not in result.support.values()
 
 
 def test_an_array_a_frame_and_a_file_give_the_same_bits(tmp_path):
@@ -88,7 +89,7 @@ def test_support_follows_the_class():
     result = acyclic.learn(simulated(20, 3, n=2000, variances=(0.5, 4.0)).X)
     directed = set(result.cpdag.directed_edges())
     for edge, reason in result.support.items():
-        assert (reason == "independence") == (edge in directed)
+        assert (reason is Orientation.INDEPENDENCE) == (edge in directed)
 
 
 def test_threshold_is_absolute_and_optional():
@@ -112,9 +113,9 @@ def test_single_methods(method):
 def test_options_reach_the_learner():
     data = simulated(6, 1)
     assert acyclic.learn(data.X, method="notears", l1=1e3).graph.n_edges == 0
-    with pytest.raises(InputError, match=r"notears has no option 'lambda1'; it takes .*l1"):
+    with pytest.raises(InputError, match=r"notears has no setting 'lambda1'; it takes .*l1"):
         acyclic.learn(data.X, method="notears", lambda1=0.1)
-    with pytest.raises(InputError, match="takes no option 'l1'"):
+    with pytest.raises(InputError, match="auto has no setting 'l1'"):
         acyclic.learn(data.X, l1=0.1)
 
 
@@ -139,16 +140,14 @@ class TestStopping:
     def test_callback_sees_stages_and_can_end_the_run(self):
         stages = []
         acyclic.learn(simulated(10, 1, variances=(0.5, 4.0)).X, callback=lambda p: stages.append(p.stage))
-        assert stages[0] == "equal-variance order"
-        assert "order search under the Gaussian BIC" in stages
+        assert stages[0] == "equal-variance order" and "order search" in stages
         result = acyclic.learn(simulated(10).X, callback=lambda p: True)
-        assert not result.verdict.converged
-        assert "callback" in result.verdict.reason
+        assert result.verdict.end.kind is Ended.CALLBACK
 
     def test_time_limit(self):
         data = simulated(60, 1, variances=(0.5, 4.0))
         result = acyclic.learn(data.X, time_limit=0)
-        assert not result.verdict.converged
+        assert result.verdict.end == Fact.of(Ended.TIME_LIMIT, seconds=0)
         assert result.provenance["seconds"] < 5
 
     @pytest.mark.parametrize("at", [1, 2, 3])
@@ -161,35 +160,32 @@ class TestStopping:
                 raise KeyboardInterrupt
 
         result = acyclic.learn(simulated(10, 1, variances=(0.5, 4.0)).X, callback=interrupt)
-        assert result.verdict.reason == "it was interrupted"
-        assert not result.verdict.converged
+        assert result.verdict.end.kind is Ended.INTERRUPTED
 
 
 class TestOddTables:
     def test_one_column(self):
         result = acyclic.learn(np.arange(10.0)[:, None])
         assert result.graph.n_edges == 0
-        assert "one column" in result.verdict.empty
+        assert result.verdict.empty.kind is Empty.ONE_COLUMN
 
     def test_constant_and_duplicated_columns(self):
         rng = np.random.default_rng(0)
         x = rng.standard_normal((200, 3))
         table = np.column_stack([x, np.ones(200), x[:, 0], x[:, 1] - x[:, 2]])
         result = acyclic.learn(table)
-        notes = " ".join(result.verdict.notes)
-        assert "x3" in notes and "constant" in notes
-        assert "x4" in notes
+        noted = {fact.about[0]: fact.kind for fact in result.verdict.notes}
+        assert noted["x3"] is Note.CONSTANT and noted["x4"] is Note.DUPLICATE
         assert np.isfinite(result.graph.weights).all()
 
     def test_independent_columns_are_empty_for_a_reason(self):
         result = acyclic.learn(np.random.default_rng(1).standard_normal((500, 5)))
         assert result.graph.n_edges == 0
-        assert "explains another" in result.verdict.empty
-        assert "The graph is empty because" in str(result)
+        assert result.verdict.empty.kind is Empty.NO_GAIN
 
     def test_fewer_rows_than_columns(self):
         result = acyclic.learn(simulated(30, 1, n=12).X)
-        assert "12 rows for 30 columns" in str(result.verdict)
+        assert Fact.of(Caution.FEW_ROWS, rows=12, columns=30) in result.verdict.cautions
 
     @pytest.mark.parametrize(
         "bad", [np.array([["a", "b"], ["c", "d"]]), np.zeros((0, 3)), np.full((5, 2), np.nan), np.ones(4)]
@@ -246,5 +242,4 @@ def test_learners_take_what_read_table_returns():
     table = acyclic.read_table(data.X, names=list("abcde"))
     learned = acyclic.Notears().fit(table)
     assert learned.causal_graph_.names == tuple("abcde")
-    # The two ways to the moments differ in the order of their sums.
-    np.testing.assert_allclose(learned.adjacency_matrix_, acyclic.Notears().fit(data.X).adjacency_matrix_, atol=1e-6)
+    assert np.array_equal(learned.adjacency_matrix_, acyclic.Notears().fit(data.X).adjacency_matrix_)

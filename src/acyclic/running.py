@@ -169,6 +169,8 @@ class Monitor:
 
     Attributes
     ----------
+    deadline : Deadline
+        Until when the run may go on; kernels and long loops are given it.
     edges : callable
         Counts the edges in the variables of a state, for which weights are taken unless a learner says otherwise.
     """

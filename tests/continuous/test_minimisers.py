@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import ElasticNet, Lasso
 
+from acyclic._native import elastic_nets
 from acyclic.constraints.base import Constraint, Evaluation
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import lbfgs, proximal_newton
-from acyclic.continuous.minimisers.proximal_newton import elastic_nets
 from acyclic.continuous.problem import Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
-from acyclic.discrete.order import bic_order_search, equal_variance_order, equal_variance_score, polish
+from acyclic.deadline import Deadline
+from acyclic.discrete.order import search_orders, equal_variance_order, equal_variance_score, polish
 from acyclic.discrete.selection import gaussian_bic, penalty_per_parent, select_parents
 from acyclic.errors import InputError
+from acyclic.facts import Ended
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.graphs.pruning import threshold
@@ -150,13 +152,13 @@ def test_polish_honours_what_must_precede(knowledge):
 def test_search_ends_where_no_insertion_helps(seed):
     _, moments = sample(6, 100, seed, variances=(0.5, 4.0))
     R, c = moments.standardized().covariance, np.log(100)
-    found = bic_order_search(moments, penalty="bic", random_starts=1, patience=0, random_state=seed)
+    found = search_orders(moments, penalty="bic", random_starts=1, patience=0, random_state=seed)
     here = order_cost(R, found.order, 100, c)
     assert found.starts[0] == pytest.approx(here, abs=1e-6)
     assert min(order_cost(R, near, 100, c) for near in neighbours(list(found.order))) >= here - 1e-5
     assert found.score <= here + 1e-6
     assert found.score == pytest.approx(gaussian_bic(moments, found.weights), abs=1e-6)
-    assert found.penalty == c and found.status == "complete"
+    assert found.penalty == c and found.end.kind is Ended.NO_BETTER_MOVE
 
 
 def test_search_finds_the_best_of_all_orders():
@@ -175,13 +177,13 @@ def test_search_finds_the_best_of_all_orders():
             sum(scores[target, frozenset(order[:k])] for k, target in enumerate(order))
             for order in permutations(range(6))
         )
-        best += bic_order_search(moments, penalty="bic", random_state=seed).score <= lowest + 1e-6
+        best += search_orders(moments, penalty="bic", random_state=seed).score <= lowest + 1e-6
     assert best >= 0.9 * problems
 
 
 def test_search_reaches_the_score_of_the_true_graph_on_standardised_columns():
     data, moments = sample(40, 2000, 3, variances=(0.5, 4.0), standardize=True)
-    found = bic_order_search(moments)
+    found = search_orders(moments)
     assert found.score <= gaussian_bic(moments, data.graph.adjacency, "ebic") + 1e-6
     assert shd_cpdag(data.graph.weights, found.weights, **ROWS) <= 2
 
@@ -189,7 +191,7 @@ def test_search_reaches_the_score_of_the_true_graph_on_standardised_columns():
 def test_units_do_not_change_the_equivalence_class():
     _, moments = sample(40, 1000, 5, variances=(0.5, 4.0))
     factors = 10 ** np.random.default_rng(0).uniform(-3, 3, 40)
-    one, other = bic_order_search(moments), bic_order_search(moments.scaled(factors))
+    one, other = search_orders(moments), search_orders(moments.scaled(factors))
     assert shd_cpdag(one.weights, other.weights, **ROWS) == 0
     assert one.score == pytest.approx(other.score, rel=1e-9)
 
@@ -198,7 +200,7 @@ def test_search_under_a_common_variance_mends_the_order_of_fewer_rows_than_colum
     data, moments = sample(120, 80, 1)
     start = polish(moments, equal_variance_order(moments))
     plain = shd(data.graph.weights, select_parents(moments, start, noise="equal"), **ROWS)
-    found = bic_order_search(moments, [start], noise="equal", random_starts=0)
+    found = search_orders(moments, [start], noise="equal", random_starts=0)
     assert shd(data.graph.weights, found.weights, **ROWS) < plain / 2
 
 
@@ -207,7 +209,7 @@ def test_search_under_a_common_variance_mends_the_order_of_fewer_rows_than_colum
 def test_search_honours_knowledge(knowledge, noise):
     _, moments = sample(10, 300, 2)
     mask = knowledge.compile(moments.names)
-    found = bic_order_search(moments, [np.arange(10)[::-1]], mask=mask, noise=noise, patience=20)
+    found = search_orders(moments, [np.arange(10)[::-1]], mask=mask, noise=noise, patience=20)
     assert obeys(found.order, mask.must_precede)
     assert mask.check(found.weights) == []
     Dag(found.weights)
@@ -215,7 +217,7 @@ def test_search_honours_knowledge(knowledge, noise):
 
 def test_the_same_seed_gives_the_same_search():
     _, moments = sample(30, 300, 2, variances=(0.5, 4.0))
-    one, other = (bic_order_search(moments, random_state=np.random.default_rng(4)) for _ in range(2))
+    one, other = (search_orders(moments, random_state=np.random.default_rng(4)) for _ in range(2))
     np.testing.assert_array_equal(one.order, other.order)
     np.testing.assert_array_equal(one.weights, other.weights)
     assert (one.starts, one.sweeps, one.escapes) == (other.starts, other.sweeps, other.escapes)
@@ -224,7 +226,7 @@ def test_the_same_seed_gives_the_same_search():
 def test_escapes_only_ever_lower_the_score():
     _, moments = sample(60, 500, 9, variances=(0.5, 4.0), standardize=True)
     start = [np.random.default_rng(1).permutation(60)]
-    without, with_escapes = (bic_order_search(moments, start, random_starts=0, patience=p) for p in (0, 60))
+    without, with_escapes = (search_orders(moments, start, random_starts=0, patience=p) for p in (0, 60))
     assert without.escapes == 0 and with_escapes.escapes >= 60
     assert with_escapes.starts == without.starts
     assert with_escapes.score <= without.score
@@ -233,8 +235,8 @@ def test_escapes_only_ever_lower_the_score():
 def test_the_time_limit_returns_the_best_so_far():
     _, moments = sample(60, 500, 9, variances=(0.5, 4.0))
     start = equal_variance_order(moments)
-    found = bic_order_search(moments, [start], time_limit=0.0)
-    assert found.status == "time limit" and found.escapes == 0
+    found = search_orders(moments, [start], deadline=Deadline(0.0))
+    assert found.end.kind is Ended.TIME_LIMIT and found.escapes == 0
     np.testing.assert_array_equal(found.order, start)
     np.testing.assert_array_equal(found.weights, select_parents(moments, start))
 
@@ -246,8 +248,8 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("acyclic.discrete.order._Search.escape", interrupted)
-    found = bic_order_search(moments)
-    assert found.status == "interrupted" and len(found.starts) == 2
+    found = search_orders(moments)
+    assert found.end.kind is Ended.INTERRUPTED and len(found.starts) == 2
     Dag(found.weights)
 
 
@@ -258,7 +260,7 @@ def test_degenerate_columns(noise):
     order = equal_variance_order(moments)
     assert sorted(order) == sorted(polish(moments, order)) == list(range(8))
     assert np.isfinite(equal_variance_score(moments, order))
-    found = bic_order_search(moments, [order], noise=noise, patience=10)
+    found = search_orders(moments, [order], noise=noise, patience=10)
     assert np.isfinite(found.weights).all() and np.isfinite(found.score)
     assert not found.weights[5].any() and not found.weights[:, 5].any()
 
@@ -269,18 +271,18 @@ def test_few_rows_and_few_columns(d, n, noise):
     moments = Moments.from_array(np.random.default_rng(d).standard_normal((n, d)))
     order = polish(moments, equal_variance_order(moments))
     assert sorted(order) == list(range(d))
-    found = bic_order_search(moments, [order], noise=noise, patience=5)
+    found = search_orders(moments, [order], noise=noise, patience=5)
     assert np.isfinite(found.weights).all() and np.isfinite(found.score)
 
 
 def test_wrong_arguments_are_refused():
     _, moments = sample(3, 20, graph="ER1")
     with pytest.raises(InputError, match="no order to start from"):
-        bic_order_search(moments, random_starts=0)
+        search_orders(moments, random_starts=0)
     with pytest.raises(InputError, match="each of the 3 columns"):
-        bic_order_search(moments, [[0, 1]])
+        search_orders(moments, [[0, 1]])
     with pytest.raises(InputError, match="noise is 'some'"):
-        bic_order_search(moments, noise="some")
+        search_orders(moments, noise="some")
     with pytest.raises(InputError, match="reach is -1"):
         polish(moments, [0, 1, 2], reach=-1)
     with pytest.raises(InputError, match="each of the 3 columns"):
@@ -289,5 +291,5 @@ def test_wrong_arguments_are_refused():
 
 def test_penalty_is_resolved_and_reported():
     data = simulate(5, 100, random_state=0)
-    found = bic_order_search(Moments.from_array(data.X), penalty="strong", patience=1)
+    found = search_orders(Moments.from_array(data.X), penalty="strong", patience=1)
     assert found.penalty == penalty_per_parent("strong", 100, 5) == 2 * np.log(100)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic.facts import Empty, Ended
 from acyclic.errors import InputError
 
 
@@ -40,7 +41,7 @@ class TestBoth:
         assert learner(penalty=1e9).fit(data.X).causal_graph_.n_edges == 0
         loose, strict = learner(penalty=0.5).fit(data.X), learner(penalty="ebic").fit(data.X)
         assert loose.causal_graph_.n_edges > strict.causal_graph_.n_edges
-        assert "threshold" in learner(threshold=100.0).fit(data.X).verdict_.empty
+        assert learner(threshold=100.0).fit(data.X).verdict_.empty.kind is Empty.BELOW_THRESHOLD
 
     def test_wrong_threshold(self, learner):
         with pytest.raises(InputError, match="threshold"):
@@ -57,7 +58,7 @@ def test_time_limit_is_said():
     data = acyclic.simulate(n_nodes=60, n=300, variances=(0.5, 4.0), random_state=1)
     verdict = acyclic.OrderSearch(time_limit=0.0).fit(data.X).verdict_
     assert not verdict.converged
-    assert "time limit" in verdict.reason
+    assert verdict.end.kind is Ended.TIME_LIMIT
 
 
 def test_unpolished_order_is_an_option():

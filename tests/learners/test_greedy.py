@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import pearsonr
 from scipy.stats import t as student
 
+from acyclic.facts import Caution, Empty, Ended
 from acyclic.data.knowledge import Knowledge, Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import population_covariance, random_dag, random_weights, simulate
@@ -123,7 +124,7 @@ def test_knowledge_directs_edges_of_the_class():
     moments = Moments(1000, np.zeros(3), population_covariance(weights))
     model = Ges(knowledge=Knowledge(required=[("x2", "x1")])).fit(moments)
     assert [(source, target) for source, target, _ in model.causal_graph_.edges()] == [("x1", "x0"), ("x2", "x1")]
-    assert model.verdict_.warnings == ()
+    assert model.verdict_.cautions == ()
     assert model.cpdag_ == cpdag(weights)
 
 
@@ -132,7 +133,7 @@ def test_a_class_that_contradicts_knowledge_is_repaired_and_said_so():
     moments = Moments.from_array(data.X, data.names)
     knowledge = Knowledge(tiers=[[data.names[node]] for node in data.graph.order[::-1]])
     model = Ges(knowledge=knowledge).fit(moments)
-    assert "contradicts prior knowledge" in model.verdict_.warnings[0]
+    assert model.verdict_.cautions[0].kind is Caution.CLASS_AGAINST_KNOWLEDGE
     assert knowledge.compile(moments.names).check(model.adjacency_matrix_) == []
     assert LocalScores(moments).total(model.causal_graph_.adjacency) > LocalScores(moments).total(
         np.zeros((6, 6), bool)
@@ -150,7 +151,7 @@ def test_stopped_searches_return_what_they_have(learner):
     data = simulate(n_nodes=8, n=300, random_state=1)
     stopped = learner(time_limit=0.0).fit(data.X)
     assert not stopped.verdict_.converged
-    assert "time limit" in stopped.verdict_.reason
+    assert stopped.verdict_.end.kind is Ended.TIME_LIMIT
     seen = []
     learner(callback=lambda progress: seen.append(progress) or len(seen) == 3).fit(data.X)
     assert len(seen) == 3
@@ -259,7 +260,7 @@ def test_verdicts_say_that_only_the_class_is_known():
     for learner in (Ges(), Mmhc()):
         assert "arbitrarily" in str(learner.fit(data.X).verdict_)
     noise = Ges().fit(np.random.default_rng(0).normal(size=(200, 3)))
-    assert "no edge explains more than the penalty" in noise.verdict_.empty
+    assert noise.verdict_.empty.kind is Empty.NO_GAIN
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 /* Strongly connected components of a dense 0/1 matrix: Tarjan's algorithm without recursion. */
-#include <stdint.h>
+#include "kernels.h"
 
-/* support: d*d, row = source. labels: d. work: 4*d. Returns the number of components; work[0] = largest size. */
+/* support: d*d, row = source; d >= 1. labels: d. work: 4*d. Reads every entry once, which at any size that a matrix
+   has in practice ends before a person could ask it to stop. Returns the number of components; work[0] = largest size. */
 int strong_components(int d, const uint8_t *support, int32_t *labels, int32_t *work)
 {
     int32_t *index = work, *low = work + d, *path = work + 2 * d, *next = work + 3 * d;

@@ -7,17 +7,14 @@
    Coordinate descent finds which entries are non-zero; a direct solve on those (Cholesky, moved along until an entry
    reaches zero or a bound) then ends what coordinate descent would do slowly on an ill-conditioned Q. Both only ever
    descend. Matrices hold columns of the problem as rows (transposed), so that each problem is contiguous. */
+#include "kernels.h"
 #include <float.h>
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
+/* A pivot that keeps less than this share of its entry of the diagonal is rounding: about 450 machine epsilons, what
+   the elimination of some hundred rows leaves of an exact zero. Coordinate descent goes on alone then. */
+static const double SINGULAR = 1e-13;
 
 WIDE static void add_scaled(int d, double t, const double *restrict x, double *restrict y)
 {
@@ -55,6 +52,7 @@ typedef struct {
     double *fall; /* d work: minus the gradient at the free entries */
     double *step; /* d work */
     double *old;  /* d work */
+    Stop stop;
 } Problem;
 
 static double minimiser(const Problem *p, int i)
@@ -83,6 +81,8 @@ static double sweep(Problem *p, const int *list, int count)
         double size = fabs(change) * sqrt(p->c * p->Q[(int64_t)i * p->d + i] + 2 * p->ridge[i]);
         if (size > largest)
             largest = size;
+        if (stopped(&p->stop))
+            break;
     }
     return largest;
 }
@@ -97,11 +97,13 @@ static int nonzeros(const Problem *p, int *list)
 }
 
 /* Upper Cholesky factor U of A = U'U (m*m, row-major, upper part given), in place, four rows at a time; 0 where A is
-   not positive definite. `size` has the diagonal of A. */
-WIDE static int cholesky(int m, double *restrict A, const double *restrict size)
+   not positive definite, or where it is told to stop. `size` has the diagonal of A. */
+WIDE static int cholesky(int m, double *restrict A, const double *restrict size, Stop *stop)
 {
     enum { PANEL = 4 };
     for (int first = 0; first < m; first += PANEL) {
+        if (stopped(stop))
+            return 0;
         int last = first + PANEL < m ? first + PANEL : m;
         for (int k = first; k < last; k++) {
             double *row = A + (int64_t)k * m;
@@ -110,7 +112,7 @@ WIDE static int cholesky(int m, double *restrict A, const double *restrict size)
                 for (int t = k; t < m; t++)
                     row[t] -= above[k] * above[t];
             }
-            if (!(row[k] > 1e-13 * size[k]))
+            if (!(row[k] > SINGULAR * size[k]))
                 return 0;
             double scale = 1 / sqrt(row[k]);
             for (int t = k; t < m; t++)
@@ -202,7 +204,7 @@ static int prepare(Problem *p, int count)
         p->step[s] = A[s] += 2 * p->ridge[i];
         p->fall[s] = -(p->q[i] + 2 * p->ridge[i] * p->b[i] + (p->b[i] > 0 ? p->l1[i] : -p->l1[i]));
     }
-    return cholesky(m, p->gram, p->step) ? m : 0;
+    return cholesky(m, p->gram, p->step, &p->stop) ? m : 0;
 }
 
 /* Move the free entries along the step until the first of them reaches zero or a bound; the share that was taken. */
@@ -234,7 +236,7 @@ static void direct_steps(Problem *p, int count)
 {
     int stride = prepare(p, count);
     memcpy(p->old, p->b, sizeof(double) * p->d);
-    for (int m = stride; m > 0;) {
+    for (int m = stride; m > 0 && !stopped(&p->stop);) {
         memcpy(p->step, p->fall, sizeof(double) * m);
         solve(m, stride, p->gram, p->step);
         double share = advance(p, m);
@@ -258,7 +260,7 @@ static void direct_steps(Problem *p, int count)
     }
 }
 
-/* The size of changes that rounding of the gradient causes by itself. */
+/* The size of changes that rounding of the gradient causes by itself: some units in the last place of its terms. */
 static double resolution(const Problem *p)
 {
     double size = 0;
@@ -271,7 +273,7 @@ static double resolution(const Problem *p)
 static int minimise(Problem *p, double tolerance, int max_rounds)
 {
     int rounds = 0;
-    while (rounds < max_rounds) {
+    while (rounds < max_rounds && !stopped(&p->stop)) {
         rounds++;
         double change = sweep(p, NULL, p->d);
         if (change < tolerance || change < resolution(p))
@@ -286,16 +288,17 @@ static int minimise(Problem *p, double tolerance, int max_rounds)
 
 /* Columns first..last-1 of the problems. All matrices d*d with row j = problem j, but Q, which is symmetric, and L1,
    lower and upper where they are shared: one row for all problems. Without loops, entry j of problem j stays 0.
-   B holds the starting points and then the solutions. Returns the sum of rounds, or -1 where memory is short. */
+   B holds the starting points and then the solutions. Returns the sum of rounds, NO_MEMORY, or STOPPED; then a row of B
+   is a solution, a point on the way to it or still the start. */
 int64_t elastic_net(int d, int first, int last, const double *Q, const double *c, const double *G, const double *L1,
                     const double *ridge, const double *lower, const double *upper, double *B, double tolerance,
-                    int max_rounds, int shared, int loops)
+                    int max_rounds, int shared, int loops, const volatile int32_t *stop)
 {
     int64_t stride = shared ? 0 : d;
     double *work = malloc(sizeof(double) * ((size_t)d * d + 6 * (size_t)d) + sizeof(int) * 2 * (size_t)d);
     if (!work)
-        return -1;
-    Problem p = {.d = d, .Q = Q};
+        return NO_MEMORY;
+    Problem p = {.d = d, .Q = Q, .stop = {.flag = stop}};
     p.gram = work;
     p.step = work + (size_t)d * d;
     p.fall = p.step + d;
@@ -305,7 +308,7 @@ int64_t elastic_net(int d, int first, int last, const double *Q, const double *c
     p.active = (int *)(high + d);
     p.free = p.active + d;
     int64_t total = 0;
-    for (int j = first; j < last; j++) {
+    for (int j = first; j < last && !stopped(&p.stop); j++) {
         int64_t at = (int64_t)j * d;
         p.c = c[j];
         p.l1 = L1 + j * stride;
@@ -322,5 +325,5 @@ int64_t elastic_net(int d, int first, int last, const double *Q, const double *c
         total += minimise(&p, tolerance, max_rounds);
     }
     free(work);
-    return total;
+    return p.stop.seen ? STOPPED : total;
 }

@@ -6,7 +6,6 @@
    shrunk backward and the score is kept. Most questions of a search are so answered by a walk without arithmetic. */
 #include "selection.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -25,7 +24,7 @@ typedef struct {
     int32_t variable;
 } Candidate;
 
-typedef struct {
+struct Search {
     int d, failed, depth, locked;
     Regression g;
     const uint8_t *allowed, *required, *precede; /* d*d each or NULL; the first two by target */
@@ -35,7 +34,13 @@ typedef struct {
     int32_t *root, *place, *rest, *path;
     Candidate *candidates;
     double *others, *lowest, *at;
-} Search;
+};
+
+/* Whether the running call has to end: no memory, or told to stop. The trees hold only what was finished. */
+static int halted(Search *s)
+{
+    return s->failed || stopped(&s->g.stop);
+}
 
 void order_search_close(Search *s)
 {
@@ -176,9 +181,10 @@ static double shrunk_score(Search *s, int target, int32_t point)
 {
     if (!s->points[point].scored) {
         load(s, target, s->depth);
-        if (s->failed)
+        if (!s->failed)
+            regression_shrink(&s->g, s->locked);
+        if (halted(s))
             return 0;
-        regression_shrink(&s->g, s->locked);
         s->points[point].score = regression_score(&s->g);
         s->points[point].scored = 1;
     }
@@ -194,13 +200,14 @@ static int32_t follow(Search *s, int32_t point, int k)
     return s->branches[branch].next;
 }
 
-/* Score of `target` where the candidates are those with a place below `limit`; s->path holds what was chosen. */
+/* Score of `target` where the candidates are those with a place below `limit`; s->path holds what was chosen. Of no
+   meaning once halted. */
 static double walk(Search *s, int target, int limit)
 {
     int32_t point = s->root[target] ? s->root[target] : (s->root[target] = new_point(s));
     double lowest = INFINITY;
     s->depth = 0;
-    for (int detours = 0; !s->failed;) {
+    for (int detours = 0; !halted(s);) {
         if (s->points[point].first < 0) {
             load(s, target, s->depth);
             if (!s->failed)
@@ -290,10 +297,12 @@ static int precedes(const Search *s, int first, int second)
 }
 
 /* Put each of the movers where the total is lowest, if that gains more than `tolerance`. Returns the number of moves,
-   or -1 where memory is short. */
-int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance)
+   NO_MEMORY, or STOPPED; then the order has the moves made so far, and the search can go on. */
+int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance,
+                       const volatile int32_t *stop)
 {
     int moves = 0, m = s->d - 1;
+    s->g.stop = (Stop){.flag = stop};
     for (int t = 0; t < count; t++) {
         int x = movers[t], here = 0, low = 0, high = m;
         for (int k = 0, i = 0; k < s->d; k++) {
@@ -308,8 +317,8 @@ int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int cou
             s->place[s->rest[k]] = k;
         evaluate_others(s, x);
         double now = evaluate_mover(s, x, here), lowest = now;
-        if (s->failed)
-            return -1;
+        if (halted(s))
+            return s->failed ? NO_MEMORY : STOPPED;
         for (int k = 0; k < m; k++) {
             if (precedes(s, s->rest[k], x))
                 low = k + 1;
@@ -333,13 +342,17 @@ int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int cou
     return moves;
 }
 
-/* Total of an order, NaN where memory is short. */
-double order_search_score(Search *s, const int32_t *order)
+/* The total of an order. Returns 0, NO_MEMORY, or STOPPED; then there is no score. */
+int order_search_score(Search *s, const int32_t *order, double *score, const volatile int32_t *stop)
 {
     double total = 0;
+    s->g.stop = (Stop){.flag = stop};
     for (int k = 0; k < s->d; k++)
         s->place[order[k]] = k;
-    for (int k = 0; k < s->d; k++)
+    for (int k = 0; k < s->d && !halted(s); k++)
         total += walk(s, order[k], k);
-    return s->failed ? NAN : total;
+    if (halted(s))
+        return s->failed ? NO_MEMORY : STOPPED;
+    *score = total;
+    return 0;
 }

@@ -1,8 +1,7 @@
 /* Polishing an order under equal noise variances: its score is sum_k weight[k] L[k][k]^2, L the Cholesky factor of the
    covariance in that order. */
+#include "kernels.h"
 #include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct {
@@ -118,20 +117,22 @@ static void move_earlier(Polish *p, int k, int to)
     }
 }
 
-/* Moves one node at a time to its best place within reach until none gains more than `tolerance`. L, order: updated.
-   Returns the number of sweeps, or -1 where memory is short. */
+/* Moves one node at a time to its best place within reach until none gains more than `tolerance`. L, order: updated,
+   and at any stop the factor and the order that the moves so far have led to. Returns the number of sweeps, NO_MEMORY or
+   STOPPED. */
 int polish_order(int d, double *L, int32_t *order, const double *weight, const uint8_t *precede, int reach,
-                 int max_sweeps, double tolerance)
+                 int max_sweeps, double tolerance, const volatile int32_t *stop)
 {
     double *work = malloc(sizeof(double) * 3 * (size_t)d);
     if (!work)
-        return -1;
+        return NO_MEMORY;
+    Stop asked = {.flag = stop};
     Polish p = {d, reach, L, order, weight, precede, work, work + d, work + 2 * d};
     int sweeps = 0, moved = 1;
-    while (moved && sweeps < max_sweeps) {
+    while (moved && sweeps < max_sweeps && !stopped(&asked)) {
         sweeps++;
         moved = 0;
-        for (int k = 0; k < d; k++) {
+        for (int k = 0; k < d && !stopped(&asked); k++) {
             int earlier = k, later = k;
             double before = best_before(&p, k, &earlier), after = best_after(&p, k, &later);
             if (before >= -tolerance && after >= -tolerance)
@@ -144,5 +145,5 @@ int polish_order(int d, double *L, int32_t *order, const double *weight, const u
         }
     }
     free(work);
-    return sweeps;
+    return asked.seen ? STOPPED : sweeps;
 }

@@ -4,14 +4,7 @@
    with the target, given the chosen, are kept up to date, so that a new parent costs O(candidates * parents). */
 #include "selection.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-#if defined(__GNUC__) && defined(__x86_64__) && defined(__linux__) && !defined(__clang__)
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define WIDE
-#endif
 
 /* A candidate with less than this share of its variance left is a linear function of the chosen. */
 static const double DEPENDENT = 1e-11;
@@ -47,7 +40,7 @@ static int reserve(Regression *g, int capacity)
     if (chosen)
         g->chosen = chosen;
     if (!Q || !work || !chosen)
-        return -1;
+        return NO_MEMORY;
     g->factor = g->slope + k;
     g->inverse = g->factor + k * k;
     g->kept = g->chosen + k;
@@ -62,7 +55,7 @@ int regression_open(Regression *g, const Criterion *criterion, int width)
     g->room = width > 0 ? width : 1;
     g->own = malloc(sizeof(double) * 2 * (size_t)g->room);
     if (!g->own)
-        return -1;
+        return NO_MEMORY;
     g->cross = g->own + g->room;
     return reserve(g, 8);
 }
@@ -98,7 +91,7 @@ int regression_add(Regression *g, int a)
 {
     const Criterion *s = &g->criterion;
     if (g->count == g->capacity && reserve(g, 2 * g->capacity) < 0)
-        return -1;
+        return NO_MEMORY;
     double *x = g->Q + (size_t)g->count * (size_t)g->room;
     double deviation = sqrt(g->own[a]), slope = g->cross[a] / deviation;
     memcpy(x, s->R + (int64_t)a * s->stride, sizeof(double) * (size_t)g->width);
@@ -135,7 +128,7 @@ static void solve(Regression *g)
     double *L = g->factor, *M = g->inverse;
     g->kept_variance = target[g->target];
     memset(g->slope, 0, sizeof(double) * (size_t)m);
-    for (int i = 0; i < m; i++) {
+    for (int i = 0; i < m && !stopped(&g->stop); i++) {
         const double *row = s->R + (int64_t)g->kept[i] * s->stride;
         for (int j = 0; j <= i; j++) {
             double t = row[g->kept[j]];
@@ -184,6 +177,8 @@ void regression_shrink(Regression *g, int locked)
     for (;;) {
         double loss;
         solve(g);
+        if (stopped(&g->stop))
+            return;
         int i = weakest(g, locked, &loss);
         double left = g->kept_variance > EXPLAINED ? g->kept_variance : EXPLAINED;
         double limit = s->unit ? s->c * s->unit[g->target] / s->n : left * expm1(s->c / s->n);
@@ -231,37 +226,42 @@ static int choose(Regression *g, int target, const uint8_t *allowed, const uint8
     regression_start(g, target, target);
     for (int i = 0; required && i < target; i++)
         if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
-            return -1;
+            return NO_MEMORY;
     double lowest = INFINITY;
     for (int locked = g->count, detours = 0;;) {
         double gain, needed = regression_needed(g);
         int best = most_explaining(g, allowed, &gain);
-        if (gain > needed) {
+        if (best >= 0 && gain > needed) {
             detours = 0;
         } else {
             regression_shrink(g, locked);
+            if (stopped(&g->stop))
+                return STOPPED;
             if (regression_score(g) < lowest) {
                 lowest = regression_score(g);
                 record(g, g->criterion.stride, slopes, variance);
             }
-            if (detours++ == g->criterion.detours || !(gain > DETOUR_SHARE * needed))
+            if (best < 0 || detours++ == g->criterion.detours || !(gain > DETOUR_SHARE * needed))
                 return 0;
         }
         if (regression_add(g, best) < 0)
-            return -1;
+            return NO_MEMORY;
+        if (stopped(&g->stop))
+            return STOPPED;
     }
 }
 
 /* Parents of the nodes first..last-1 among those before them: R (d*d) has its rows in the order of the nodes. allowed
    and required (d*d, row = target) may be NULL. Fills these rows of slopes (d*d) and these entries of variance. Returns
-   -1 where memory is short. */
+   0, NO_MEMORY or STOPPED; then a row is done, is that of a smaller set of parents, or is as it was. */
 int select_parents(int d, int first, int last, const double *R, double n, double c, const double *unit,
                    const uint8_t *allowed, const uint8_t *required, int max_parents, int detours, double *slopes,
-                   double *variance)
+                   double *variance, const volatile int32_t *stop)
 {
     Criterion criterion = {d, R, n, c, unit, max_parents, detours};
     Regression g;
     int status = regression_open(&g, &criterion, d);
+    g.stop.flag = stop;
     for (int j = first; j < last && status == 0; j++) {
         int64_t at = (int64_t)j * d;
         const uint8_t *may = allowed ? allowed + at : NULL, *must = required ? required + at : NULL;

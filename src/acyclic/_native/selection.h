@@ -1,7 +1,7 @@
 /* Least squares of one node on a growing set of others, read off a correlation matrix. */
 #ifndef ACYCLIC_SELECTION_H
 #define ACYCLIC_SELECTION_H
-#include <stdint.h>
+#include "kernels.h"
 
 /* What a set of parents costs: n log(variance) + c |parents| where `unit` is NULL, and with a common noise variance
    n variance / unit[target] + c |parents|. Variances are shares of the target's own.
@@ -31,13 +31,14 @@ typedef struct {
     double kept_variance;
     int *kept;
     double *slope, *factor, *inverse;
+    Stop stop; /* shrink ends early where it is seen: then nothing that is kept may be used */
 } Regression;
 
 int regression_open(Regression *g, const Criterion *criterion, int width);
 void regression_close(Regression *g);
 void regression_start(Regression *g, int target, int width);
 int regression_can_add(const Regression *g, int candidate);
-int regression_add(Regression *g, int candidate); /* -1 where memory is short */
+int regression_add(Regression *g, int candidate); /* NO_MEMORY or 0 */
 double regression_needed(const Regression *g);    /* what a candidate must explain to be worth its cost */
 double regression_gain(const Regression *g, int candidate);
 void regression_shrink(Regression *g, int locked); /* drops what is not worth its cost, but for the first `locked` */

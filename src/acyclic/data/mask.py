@@ -51,9 +51,9 @@ class Mask:
         limits = (np.broadcast_to(limit, (d, d)) for limit in (-np.inf, np.inf))
         return cls(check_names(names, d), ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool), *limits)
 
-    @property
+    @cached_property
     def is_free(self) -> bool:
-        """Whether nothing is restricted but self-loops."""
+        """Whether nothing is restricted but self-loops: solvers then do as if there were no mask."""
         restricted = ~self.allowed | self.required | np.isfinite(self.lower) | np.isfinite(self.upper)
         return not restricted[~np.eye(len(self.names), dtype=bool)].any()
 
@@ -67,6 +67,11 @@ class Mask:
         lower = np.where(self.required, self.lower, np.minimum(self.lower, 0.0))
         upper = np.where(self.required, self.upper, np.maximum(self.upper, 0.0))
         return np.where(self.allowed, lower, 0.0), np.where(self.allowed, upper, 0.0)
+
+    @property
+    def precedence(self) -> Bools | None:
+        """`must_precede`, or None where it is empty since nothing is restricted: then it is not even computed."""
+        return None if self.is_free else self.must_precede
 
     @cached_property
     def must_precede(self) -> Bools:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import inf, isnan, nan
-from time import monotonic
-from typing import Literal, Self, TypeAlias
+from math import inf
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic._native import library, pointer
-from acyclic.data.knowledge import Mask
+from acyclic._native import OrderTrees, polish_order
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
+from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.selection import (
     Noise,
     ParentCriterion,
@@ -23,17 +21,14 @@ from acyclic.discrete.selection import (
     checked_order,
     fit_parents,
     noise_shares,
-    optional_pointer,
 )
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["OrderSearch", "bic_order_search", "equal_variance_order", "equal_variance_score", "polish"]
-
-Status: TypeAlias = Literal["complete", "time limit", "interrupted"]
+__all__ = ["FoundOrder", "search_orders", "equal_variance_order", "equal_variance_score", "polish"]
 
 _PANEL = 64
-_MOVERS_PER_CALL = 32
 _BLOCK = 30
 # One detour of forward selection finds nearly all that five find, in a third of the time.
 _DETOURS = 1
@@ -41,7 +36,7 @@ _TOLERANCE = 1e-6
 _MOST_BRANCHES = 30_000_000
 
 
-def equal_variance_order(moments: Moments, mask: Mask | None = None) -> Integers:
+def equal_variance_order(moments: Moments, mask: Mask | None = None, *, deadline: Deadline | None = None) -> Integers:
     """Order the nodes by taking, again and again, the one with the smallest variance given those taken.
 
     With equal noise variances that is a causal order (Chen, Drton & Wang 2019). It is the Cholesky
@@ -56,6 +51,8 @@ def equal_variance_order(moments: Moments, mask: Mask | None = None) -> Integers
     moments : Moments
     mask : Mask, optional
         A node is taken only after all that must precede it.
+    deadline : Deadline, optional
+        Raises Stopped when it passes.
 
     Returns
     -------
@@ -68,10 +65,12 @@ def equal_variance_order(moments: Moments, mask: Mask | None = None) -> Integers
     [1, 2, 0]
     """
     S, d = moments.covariance, len(moments.names)
-    blockers = _Blockers(None if mask is None else mask.must_precede, d)
+    blockers = _Blockers(None if mask is None else mask.precedence, d)
     residual, nodes, order = S.copy(), np.arange(d), list[int]()
     used = _predecessors_used(moments.n, d)
     while len(nodes):
+        if deadline is not None:
+            deadline.check()
         width = min(_PANEL, used - len(order))
         rounding = (d + 10) * np.finfo(np.float64).eps * np.diag(S)[nodes]
         taken, factor = _take(residual, nodes, width if width > 0 else len(nodes), width > 0, rounding, blockers)
@@ -87,13 +86,19 @@ def equal_variance_score(moments: Moments, order: ArrayLike) -> float:
 
     The sum ends where `equal_variance_order` stops conditioning.
     """
-    nodes = checked_order(order, moments.names, None)[: _predecessors_used(moments.n, len(moments.names)) + 1]
-    L = _factor(moments.covariance[np.ix_(nodes, nodes)])
-    return float(np.diag(L) ** 2 @ _inflation(moments.n, len(nodes)))
+    nodes = checked_order(order, moments.names)[: _predecessors_used(moments.n, len(moments.names)) + 1]
+    L, unit = _factor(moments.covariance[np.ix_(nodes, nodes)])
+    return unit * float(np.diag(L) ** 2 @ _inflation(moments.n, len(nodes)))
 
 
 def polish(
-    moments: Moments, order: ArrayLike, mask: Mask | None = None, *, reach: int = 64, max_sweeps: int = 100
+    moments: Moments,
+    order: ArrayLike,
+    mask: Mask | None = None,
+    *,
+    reach: int = 64,
+    max_sweeps: int = 100,
+    deadline: Deadline | None = None,
 ) -> Integers:
     """Lower `equal_variance_score` by moving one node at a time to its best place, until no such move helps.
 
@@ -111,6 +116,8 @@ def polish(
         How many places later a node is tried.
     max_sweeps : int
         The most passes over all nodes.
+    deadline : Deadline, optional
+        Raises Stopped when it passes.
 
     Returns
     -------
@@ -120,24 +127,17 @@ def polish(
         raise InputError(f"reach is {reach!r} and max_sweeps {max_sweeps!r}; give numbers >= 0")
     nodes = checked_order(order, moments.names, mask)
     head = nodes[: _predecessors_used(moments.n, len(nodes)) + 1]
-    m, L = len(head), _factor(moments.covariance[np.ix_(head, head)])
-    weight, places = _inflation(moments.n, m), np.arange(m, dtype=np.int32)
-    before = None if mask is None else np.ascontiguousarray(mask.must_precede[np.ix_(head, head)]).view(np.uint8)
-    sweeps: int = library().polish_order(
-        ctypes.c_int(m),
-        *(pointer(array) for array in (L, places, weight)),
-        optional_pointer(before),
-        *(ctypes.c_int(number) for number in (min(reach, m), max_sweeps)),
-        ctypes.c_double(1e-10 * float(np.diag(L) ** 2 @ weight)),
-    )
-    if sweeps < 0:
-        raise MemoryError(f"not enough memory to polish an order of {m} columns")
-    return np.concatenate([head[places], nodes[m:]])
+    L, _ = _factor(moments.covariance[np.ix_(head, head)])
+    weight, before = _inflation(moments.n, len(head)), None if mask is None else mask.precedence
+    precede = None if before is None else _as_bytes(before[np.ix_(head, head)])
+    tolerance = 1e-10 * float(np.diag(L) ** 2 @ weight)
+    places = polish_order(L, weight, precede, reach, max_sweeps, tolerance, deadline=deadline)
+    return np.concatenate([head[places], nodes[len(head) :]])
 
 
 @dataclass(frozen=True, eq=False)
-class OrderSearch:
-    """What `bic_order_search` found.
+class FoundOrder:
+    """What `search_orders` found.
 
     Attributes
     ----------
@@ -153,8 +153,8 @@ class OrderSearch:
         Forward selection makes one detour here and five at the end, which may lower the score further.
     sweeps, escapes : int
         Passes over all nodes, and blocks that were shuffled and repaired.
-    status : {"complete", "time limit", "interrupted"}
-        Anything but "complete" means that a better order may be one move away.
+    end : Fact[Ended]
+        NO_BETTER_MOVE, TIME_LIMIT or INTERRUPTED; after the last two a better order may be one move away.
     """
 
     order: Integers
@@ -164,10 +164,10 @@ class OrderSearch:
     starts: tuple[float, ...]
     sweeps: int
     escapes: int
-    status: Status
+    end: Fact[Ended]
 
 
-def bic_order_search(
+def search_orders(
     moments: Moments,
     starts: Sequence[ArrayLike] = (),
     penalty: PenaltyRule = "ebic",
@@ -177,9 +177,10 @@ def bic_order_search(
     mask: Mask | None = None,
     max_parents: int | None = None,
     patience: int | None = None,
-    time_limit: float | None = None,
+    deadline: Deadline | None = None,
+    tell: Callable[[float], None] | None = None,
     random_state: int | SeedSequence | Generator = 0,
-) -> OrderSearch:
+) -> FoundOrder:
     """Search for the order whose graph has the lowest Gaussian BIC; parents are chosen as in `select_parents`.
 
     From each start, one node after the other is put where the total is lowest, over all places at once, until no such
@@ -199,143 +200,138 @@ def bic_order_search(
         Starts drawn in addition; at least one start is needed.
     patience : int, optional
         max(50, d) if left out.
-    time_limit : float, optional
-        Seconds after which the best order so far is returned, as it is on Ctrl-C.
+    deadline : Deadline, optional
+        When it passes, the best order so far is returned, as it is on Ctrl-C; only its weights are still computed.
+    tell : callable, optional
+        Called with the best score so far after each pass over nodes; it may raise Stopped to end the search.
     random_state : int, SeedSequence or Generator
 
     Examples
     --------
     >>> moments = Moments(500, [0, 0, 0], [[1, 0, 1], [0, 1, 1], [1, 1, 3]])
-    >>> (bic_order_search(moments).weights != 0).astype(int).tolist()
+    >>> (search_orders(moments).weights != 0).astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
     """
     if len(starts) + random_starts < 1 or random_starts < 0:
         raise InputError("no order to start from; give starts, or random_starts >= 1")
     criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
     rng = np.random.default_rng(random_state)
-    before = None if mask is None else mask.must_precede
-    ranks = [np.argsort(checked_order(start, moments.names, None)) for start in starts]
+    before = criterion.mask.precedence
+    ranks = [np.argsort(checked_order(start, moments.names)) for start in starts]
     ranks += [rng.permutation(d) for _ in range(random_starts)]
     orders = [_extension(rank, before) for rank in ranks]
     unit = noise_shares(noise, criterion, orders[0])
-    with _Search(criterion, unit, before, time_limit) as search:
-        reached, status = search.run(orders, max(50, d) if patience is None else patience, rng)
-        order = search.best[1]
-    weights, score = fit_parents(moments, criterion, order, unit)
-    return OrderSearch(order, weights, score, criterion.penalty, reached, search.sweeps, search.escapes, status)
+    search = _Search(criterion, unit, before, orders[0], deadline, tell)
+    reached, end = search.run(orders, max(50, d) if patience is None else patience, rng)
+    order = search.best[1]
+    try:
+        weights, score = fit_parents(moments, criterion, order, unit)
+    except KeyboardInterrupt:  # the weights are all that is missing: a second Ctrl-C would lose the search
+        end = Fact.of(Ended.INTERRUPTED)
+        weights, score = fit_parents(moments, criterion, order, unit)
+    return FoundOrder(order, weights, score, criterion.penalty, reached, search.sweeps, search.escapes, end)
 
 
 class _Search:
     """The kernel's trees, the best order so far, and the clock."""
 
-    def __init__(self, criterion: ParentCriterion, unit: Floats | None, before: Bools | None, time_limit: float | None):
+    def __init__(
+        self,
+        criterion: ParentCriterion,
+        unit: Floats | None,
+        before: Bools | None,
+        first: Integers,
+        deadline: Deadline | None,
+        tell: Callable[[float], None] | None,
+    ) -> None:
+        self.tell = tell
         self.nodes = np.arange(len(criterion.correlation), dtype=np.int32)
-        self.before = before
-        self.deadline = inf if time_limit is None else monotonic() + time_limit
-        self.best = (inf, self.nodes.astype(np.intp))
+        self.before, self.deadline = before, deadline
+        self.best, self.trial = (inf, first), first.astype(np.int32)
         self.sweeps = self.escapes = 0
-        rules = (
+        self.trees = OrderTrees(
+            np.ascontiguousarray(criterion.correlation),
+            criterion.n,
+            criterion.penalty,
+            unit,
             *criterion.rules(self.nodes.astype(np.intp)),
-            None if before is None else np.ascontiguousarray(before).view(np.uint8),
+            None if before is None else _as_bytes(before),
+            criterion.max_parents,
+            _DETOURS,
+            _MOST_BRANCHES,
         )
-        self.arrays = (np.ascontiguousarray(criterion.correlation), unit, *rules)
-        self.handle = self._open(criterion)
 
-    def _open(self, criterion: ParentCriterion) -> ctypes.c_void_p:
-        correlation, *others = self.arrays
-        create = library().order_search_open
-        create.restype = ctypes.c_void_p
-        handle = create(
-            ctypes.c_int(len(self.nodes)),
-            optional_pointer(correlation),
-            *(ctypes.c_double(number) for number in (criterion.n, criterion.penalty)),
-            *(optional_pointer(array) for array in others),
-            *(ctypes.c_int(number) for number in (criterion.max_parents, _DETOURS)),
-            ctypes.c_int64(_MOST_BRANCHES),
-        )
-        if not handle:
-            raise MemoryError(f"not enough memory to search orders of {len(self.nodes)} columns")
-        return ctypes.c_void_p(handle)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        library().order_search_close(self.handle)
-
-    def run(self, orders: list[Integers], patience: int, rng: Generator) -> tuple[tuple[float, ...], Status]:
+    def run(self, orders: list[Integers], patience: int, rng: Generator) -> tuple[tuple[float, ...], Fact[Ended]]:
+        """The scores that the starts reached, and how the search ended; ``best`` has what it found."""
         reached: list[float] = []
-        try:
-            for order in orders:
-                trial = order.astype(np.int32)
-                self.consider(trial)
-                self.descend(trial, self.nodes)
-                self.consider(trial)
-                reached.append(self.score(trial))
-            self.escape(patience, rng)
-        except KeyboardInterrupt:
-            return tuple(reached), "interrupted"
-        return tuple(reached), "time limit" if self.expired() else "complete"
-
-    def expired(self) -> bool:
-        return monotonic() > self.deadline
+        with self.trees:
+            try:
+                for order in orders:
+                    self.consider(order.astype(np.int32))
+                    self.descend(self.nodes)
+                    self.consider(self.trial)
+                    reached.append(self.score(self.trial))
+                self.escape(patience, rng)
+                return tuple(reached), Fact.of(Ended.NO_BETTER_MOVE)
+            except Stopped as stop:
+                end = stop.end
+            except KeyboardInterrupt:
+                end = Fact.of(Ended.INTERRUPTED)
+            self.deadline = None  # it has passed; what was moved so far is still weighed
+            if not np.array_equal(self.trial, self.best[1]):
+                self.consider(self.trial)
+        return tuple(reached), end
 
     def score(self, order: NDArray[np.int32]) -> float:
-        total = library().order_search_score
-        total.restype = ctypes.c_double
-        return self._checked(float(total(self.handle, pointer(order))))
+        if self.deadline is not None:
+            self.deadline.check()
+        return self.trees.score(order, self.deadline)
 
     def consider(self, order: NDArray[np.int32]) -> bool:
-        """Keep an order that is not worse than the best; whether it is better."""
+        """Go on from an order, and keep it if it is not worse than the best; whether it is better."""
+        self.trial = order
         score, best = self.score(order), self.best[0]
         if score <= best + _TOLERANCE:
             self.best = (min(score, best), order.astype(np.intp))
         return score < best - _TOLERANCE
 
-    def descend(self, order: NDArray[np.int32], movers: NDArray[np.int32]) -> None:
-        """Move nodes of `order`, in place, until none of the movers has a better place."""
+    def descend(self, movers: NDArray[np.int32]) -> None:
+        """Move nodes of the trial, in place, until none of the movers has a better place."""
         moved = True
-        while moved and not self.expired():
-            self.sweeps += len(movers) == len(order)
-            calls = (movers[first : first + _MOVERS_PER_CALL] for first in range(0, len(movers), _MOVERS_PER_CALL))
-            moved = sum(self._sweep(order, part) for part in calls if not self.expired()) > 0
+        while moved:
+            if self.deadline is not None:
+                self.deadline.check()
+            self.sweeps += len(movers) == len(self.trial)
+            moved = self.trees.sweep(self.trial, np.ascontiguousarray(movers), _TOLERANCE, self.deadline) > 0
+            if self.tell is not None:
+                self.tell(self.best[0])
 
     def escape(self, patience: int, rng: Generator) -> None:
         """Shuffle a block of the best order and repair it, until that has failed `patience` times in a row."""
         d, failures = len(self.nodes), 0
         width = min(_BLOCK, d, max(6, d // 3))
-        while failures < patience and not self.expired():
+        while failures < patience:
             order = self.best[1].astype(np.int32)
             first = int(rng.integers(d - width + 1))
             block = order[first : first + width]
             inside = None if self.before is None else self.before[np.ix_(block, block)]
             order[first : first + width] = block = block[_extension(rng.permutation(width), inside)]
-            self.descend(order, block)
+            self.trial = order
+            self.descend(block)
             self.escapes += 1
             failures += 1
-            if self.consider(order):
+            if self.consider(self.trial):
                 failures = 0
-                self.descend(order, self.nodes)
-                self.consider(order)
+                self.descend(self.nodes)
+                self.consider(self.trial)
         # What was kept for being as good may have a better place for a node outside of its block.
-        order = self.best[1].astype(np.int32)
-        self.descend(order, self.nodes)
-        self.consider(order)
+        self.trial = self.best[1].astype(np.int32)
+        self.descend(self.nodes)
+        self.consider(self.trial)
 
-    def _sweep(self, order: NDArray[np.int32], movers: NDArray[np.int32]) -> int:
-        part = np.ascontiguousarray(movers)
-        moves: int = library().order_search_sweep(
-            self.handle,
-            *(pointer(array) for array in (order, part)),
-            ctypes.c_int(len(part)),
-            ctypes.c_double(_TOLERANCE),
-        )
-        return int(self._checked(nan if moves < 0 else moves))
 
-    def _checked(self, value: float) -> float:
-        if isnan(value):
-            raise MemoryError(f"not enough memory for the search trees of {len(self.nodes)} columns")
-        return value
+def _as_bytes(flags: Bools) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(flags).view(np.uint8)
 
 
 def _predecessors_used(n: float, d: int) -> int:
@@ -346,14 +342,23 @@ def _inflation(n: float, count: int) -> Floats:
     return np.asarray(n / (n - np.arange(count)))
 
 
-def _factor(S: Floats) -> Floats:
-    """Cholesky factor; of S with as much on its diagonal as makes it positive definite."""
-    ridge, scale = 0.0, float(np.diag(S).mean()) or 1.0
-    while True:
+def _factor(S: Floats) -> tuple[Floats, float]:
+    """Cholesky factor of S / unit, with as much on the diagonal as makes it positive definite, and the unit.
+
+    The unit is 1, or for small variances a power of 4: that changes no bit of the factor, but keeps its squares and the
+    ridge away from underflow.
+    """
+    _, exponent = np.frexp(np.sqrt(np.diag(S).max()))
+    unit = float(np.ldexp(1.0, 2 * min(int(exponent), 0)))
+    S = S / unit
+    scale, ridge = float(np.diag(S).mean()) or 1.0, 0.0
+    # The last ridge is 1e12 times the mean variance: with that, any finite matrix of covariances is positive definite.
+    for _ in range(14):
         try:
-            return np.asarray(np.linalg.cholesky(S + ridge * np.eye(len(S)) if ridge else S))
+            return np.asarray(np.linalg.cholesky(S + ridge * np.eye(len(S)) if ridge else S)), unit
         except np.linalg.LinAlgError:
             ridge = max(100 * ridge, 1e-12 * scale)
+    raise InputError("the covariance has no Cholesky factor; its entries have to be finite")
 
 
 def _take(

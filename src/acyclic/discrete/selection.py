@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import log
 from typing import Literal, TypeAlias
@@ -14,9 +11,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic._native import library, pointer
-from acyclic.data.knowledge import Mask
+from acyclic import _native
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.graphs.checks import square_matrix
 from acyclic.graphs.cycles import topological_order
@@ -28,7 +26,6 @@ __all__ = ["Noise", "PenaltyRule", "gaussian_bic", "penalty_per_parent", "select
 PenaltyRule: TypeAlias = float | Literal["bic", "strong", "ebic"]
 Noise: TypeAlias = Literal["equal", "unequal"]
 
-_CHUNK = 64
 _DETOURS = 5
 # Shares of a node's variance: what counts as explained, and as a linear function of other nodes.
 _EXPLAINED, _DEPENDENT = 1e-12, 1e-11
@@ -65,6 +62,7 @@ def select_parents(
     mask: Mask | None = None,
     max_parents: int | None = None,
     threads: int | None = None,
+    deadline: Deadline | None = None,
 ) -> Floats:
     """Choose the parents of each node among its predecessors and fit their weights by least squares.
 
@@ -92,6 +90,8 @@ def select_parents(
         The most that forward selection takes, beyond the required; half of the rows if left out.
     threads : int, optional
         All processors if left out. The result does not depend on it.
+    deadline : Deadline, optional
+        Raises Stopped when it passes.
 
     Returns
     -------
@@ -107,11 +107,12 @@ def select_parents(
     True
     """
     criterion = ParentCriterion.of(moments, penalty, mask, max_parents)
-    nodes = checked_order(order, moments.names, mask)
+    nodes = checked_order(order, moments.names, criterion.mask)
     workers = os.cpu_count() or 1 if threads is None else threads
     if workers < 1:
         raise InputError(f"threads is {threads!r}; give a number >= 1, or None for all processors")
-    return fit_parents(moments, criterion, nodes, noise_shares(noise, criterion, nodes, workers), workers)[0]
+    shares = noise_shares(noise, criterion, nodes, workers, deadline)
+    return fit_parents(moments, criterion, nodes, shares, workers, deadline)[0]
 
 
 def gaussian_bic(moments: Moments, adjacency: ArrayLike, penalty: PenaltyRule = "bic") -> float:
@@ -150,57 +151,60 @@ class ParentCriterion:
     penalty: float
     correlation: Floats
     deviation: Floats
-    mask: Mask | None
+    mask: Mask
     max_parents: int
 
     @classmethod
     def of(cls, moments: Moments, penalty: PenaltyRule, mask: Mask | None, max_parents: int | None) -> ParentCriterion:
         """Check the arguments; the correlation matrix makes all that follows independent of units."""
         d = len(moments.names)
-        if mask is not None and mask.names != moments.names:
+        mask = Mask.unrestricted(d, moments.names) if mask is None else mask
+        if mask.names != moments.names:
             raise InputError("the mask was compiled for other columns; compile the knowledge with moments.names")
         if max_parents is not None and max_parents < 0:
             raise InputError(f"max_parents is {max_parents!r}; give a number >= 0, or None for half of the rows")
         most = (int(moments.n) - 1) // 2 if max_parents is None else max_parents
         deviation = np.sqrt(np.diag(moments.covariance))
         correlation = moments.standardized().covariance
-        required = 0 if mask is None else int(mask.required.sum(axis=0).max())
+        required = 0 if mask.is_free else int(mask.required.sum(axis=0).max())
         c = penalty_per_parent(penalty, moments.n, d)
         return cls(moments.n, c, correlation, deviation, mask, min(d, int(moments.n) - 2, most + required))
 
-    def rules(self, nodes: Integers) -> list[NDArray[np.uint8] | None]:
-        """Allowed and required parents over the nodes, row = target; None where there is no mask."""
-        if self.mask is None:
-            return [None, None]
+    def rules(self, nodes: Integers) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
+        """Allowed and required parents over the nodes, row = target; None where nothing is restricted."""
+        if self.mask.is_free:
+            return None, None
         pairs = np.ix_(nodes, nodes)
-        return [np.ascontiguousarray(rule[pairs].T).view(np.uint8) for rule in (self.mask.allowed, self.mask.required)]
+        allowed, required = (rule[pairs].T for rule in (self.mask.allowed, self.mask.required))
+        return np.ascontiguousarray(allowed).view(np.uint8), np.ascontiguousarray(required).view(np.uint8)
 
 
-def optional_pointer(array: NDArray[np.float64] | NDArray[np.uint8] | None) -> ctypes.c_void_p | None:
-    """Address of an array that may be absent."""
-    return None if array is None else pointer(array)
-
-
-def checked_order(order: ArrayLike, names: Sequence[str], mask: Mask | None) -> Integers:
+def checked_order(order: ArrayLike, names: Sequence[str], mask: Mask | None = None) -> Integers:
     """Give `order` as an index array, or say why it is no permutation or against the required edges."""
     nodes = np.asarray(order)
     d = len(names)
     if nodes.shape != (d,) or nodes.dtype.kind not in "iu" or not np.array_equal(np.sort(nodes), np.arange(d)):
         raise InputError(f"the order has to hold each of the {d} columns' positions 0, …, {d - 1} once; got {order!r}")
-    if mask is not None:
+    if mask is not None and not mask.is_free:
         for early, late in np.argwhere(np.tril(mask.required[np.ix_(nodes, nodes)]))[:1]:
             edge = f"{names[nodes[early]]!r} → {names[nodes[late]]!r}"
             raise InputError(f"the order is against the required edge {edge}; put the source first")
     return nodes.astype(np.intp)
 
 
-def noise_shares(noise: Noise, criterion: ParentCriterion, nodes: Integers, workers: int = 1) -> Floats | None:
+def noise_shares(
+    noise: Noise,
+    criterion: ParentCriterion,
+    nodes: Integers,
+    workers: int = 1,
+    deadline: Deadline | None = None,
+) -> Floats | None:
     """Pooled noise variance as a share of each node's own, from a selection with unequal ones; None for these."""
     if noise not in ("equal", "unequal"):
         raise InputError(f"noise is {noise!r}; give 'equal' or 'unequal'")
     if noise == "unequal":
         return None
-    slopes, left = _selected(criterion, nodes, None, workers)
+    slopes, left = _select(criterion, nodes, None, workers, deadline)
     own = criterion.deviation**2
     freedom = np.maximum(criterion.n - 1 - np.count_nonzero(slopes, axis=0), 1)
     pooled = criterion.n * float(left @ own) / float(freedom[own > 0].sum() or 1)
@@ -208,50 +212,40 @@ def noise_shares(noise: Noise, criterion: ParentCriterion, nodes: Integers, work
 
 
 def fit_parents(
-    moments: Moments, criterion: ParentCriterion, nodes: Integers, shares: Floats | None, workers: int = 1
+    moments: Moments,
+    criterion: ParentCriterion,
+    nodes: Integers,
+    shares: Floats | None,
+    workers: int = 1,
+    deadline: Deadline | None = None,
 ) -> tuple[Floats, float]:
     """Weights (d, d) of the parents that the criterion selects, within the bounds of the mask, and its total."""
-    slopes, left = _selected(criterion, nodes, shares, workers)
+    slopes, left = _select(criterion, nodes, shares, workers, deadline)
     floor = np.maximum(left, _EXPLAINED)[criterion.deviation > 0]
     misfit = np.log(floor) if shares is None else floor / shares[criterion.deviation > 0]
     total = float(criterion.n * misfit.sum() + criterion.penalty * np.count_nonzero(slopes))
     mask = criterion.mask
-    if mask is None:
+    if mask.is_free:
         return _raw_scale(slopes, criterion.deviation), total
-    weights = least_squares(moments.covariance, (slopes != 0) | mask.required, mask)
-    for source, target in np.argwhere(mask.required & (weights == 0))[:1]:
-        edge = f"{moments.names[source]!r} → {moments.names[target]!r}"
-        hint = "one of the two is constant, or the bounds leave only 0; drop the requirement or the column"
-        raise InputError(f"{edge} is required, but its weight comes out as 0: {hint}")
+    weights = least_squares(moments.covariance, (slopes != 0) | mask.required, mask, deadline=deadline)
     return weights, total
 
 
-def _selected(
-    criterion: ParentCriterion, nodes: Integers, shares: Floats | None, workers: int
+def _select(
+    criterion: ParentCriterion, nodes: Integers, shares: Floats | None, workers: int, deadline: Deadline | None
 ) -> tuple[Floats, Floats]:
     """Slopes (d, d) between standardised columns, and the share of variance left to each."""
-    d = len(nodes)
-    R = np.ascontiguousarray(criterion.correlation[np.ix_(nodes, nodes)])
-    unit = None if shares is None else np.ascontiguousarray(shares[nodes])
-    allowed, required = criterion.rules(nodes)
-    slopes, left = np.zeros((d, d)), np.zeros(d)
-    select = library().select_parents
-
-    def run(first: int) -> None:
-        status: int = select(
-            *(ctypes.c_int(size) for size in (d, first, min(first + _CHUNK, d))),
-            pointer(R),
-            *(ctypes.c_double(number) for number in (criterion.n, criterion.penalty)),
-            *(optional_pointer(array) for array in (unit, allowed, required)),
-            *(ctypes.c_int(number) for number in (criterion.max_parents, _DETOURS)),
-            *(pointer(array) for array in (slopes, left)),
-        )
-        if status < 0:
-            raise MemoryError(f"not enough memory to select parents among {d} columns")
-
-    # The last nodes have the most predecessors: they come first, so that no thread ends long after the others.
-    with ThreadPoolExecutor(workers) as pool:
-        deque(pool.map(run, reversed(range(0, d, _CHUNK))), maxlen=0)
+    slopes, left = _native.select_parents(
+        np.ascontiguousarray(criterion.correlation[np.ix_(nodes, nodes)]),
+        criterion.n,
+        criterion.penalty,
+        None if shares is None else np.ascontiguousarray(shares[nodes]),
+        *criterion.rules(nodes),
+        criterion.max_parents,
+        _DETOURS,
+        threads=workers,
+        deadline=deadline,
+    )
     back = np.argsort(nodes)
     return slopes.T[np.ix_(back, back)], left[back]
 

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from ctypes import c_double, c_int, c_int64
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-from acyclic._native import library, pointer
-from acyclic.data.knowledge import Mask
+from acyclic._native import elastic_net
+from acyclic.data.mask import Mask
+from acyclic.deadline import Deadline
 from acyclic.types import Bools, Floats
 
 # A column with less than this share of its variance left is a linear function of those it was regressed on.
 DEPENDENT = 1e-10
 
 
-def least_squares(covariance: Floats, adjacency: Bools, mask: Mask | None = None) -> Floats:
+def least_squares(
+    covariance: Floats, adjacency: Bools, mask: Mask | None = None, *, deadline: Deadline | None = None
+) -> Floats:
     """Weights (d, d) of each column regressed on its parents, within the bounds of prior knowledge.
 
-    Parents that determine each other share the weight of least norm, in units of standard deviations.
+    Parents that determine each other share the weight of least norm, in units of standard deviations. Raises Stopped
+    when the deadline passes.
 
     Examples
     --------
@@ -29,14 +31,17 @@ def least_squares(covariance: Floats, adjacency: Bools, mask: Mask | None = None
     """
     weights = np.zeros(adjacency.shape)
     for target in np.flatnonzero(adjacency.any(axis=0)).tolist():
+        if deadline is not None:
+            deadline.check()
         parents = np.flatnonzero(adjacency[:, target])
         weights[parents, target] = _slopes(covariance, parents, target)
-    if mask is not None:
+    if mask is not None and not mask.is_free:
         lower, upper = np.where(adjacency, mask.lower, 0.0), np.where(adjacency, mask.upper, 0.0)
         for target in np.flatnonzero(((weights < lower) | (weights > upper)).any(axis=0)).tolist():
             inside = np.clip(weights[:, target], lower[:, target], upper[:, target])
             free = np.zeros(len(covariance))
-            weights[:, target] = lasso(covariance, target, free, lower[:, target], upper[:, target], inside)
+            limits = lower[:, target], upper[:, target]
+            weights[:, target] = lasso(covariance, target, free, *limits, inside, deadline=deadline)
     return weights
 
 
@@ -51,18 +56,18 @@ def _slopes(covariance: Floats, parents: NDArray[np.intp], target: int) -> Float
 
 
 def lasso(
-    covariance: Floats, target: int, l1: Floats, lower: Floats, upper: Floats, start: Floats, tolerance: float = 1e-10
+    covariance: Floats,
+    target: int,
+    l1: Floats,
+    lower: Floats,
+    upper: Floats,
+    start: Floats,
+    tolerance: float = 1e-10,
+    *,
+    deadline: Deadline | None = None,
 ) -> Floats:
     """Minimise (1/2n)‖x_target − Xb‖² + Σ l1_i|b_i| over lower ≤ b ≤ upper; all arrays are (d,)."""
-    d = len(covariance)
-    solution = np.array(start, dtype=float)
-    arrays = [np.ascontiguousarray(a, dtype=float) for a in (-covariance[target], l1, np.zeros(d), lower, upper)]
-    one, S = np.ones(1), np.ascontiguousarray(covariance)
     scaled = tolerance * float(np.sqrt(max(covariance[target, target], np.finfo(float).tiny)))
-    kernel = library().elastic_net
-    kernel.restype = c_int64
-    pointers = [pointer(a) for a in (S, one, *arrays, solution)]
-    shared, loops = c_int(0), c_int(1)
-    if kernel(c_int(d), c_int(0), c_int(1), *pointers, c_double(scaled), c_int(10_000), shared, loops) < 0:
-        raise MemoryError(f"no memory for a ({d}, {d}) work array")
-    return solution
+    S, no_ridge = np.ascontiguousarray(covariance), np.zeros(len(covariance))
+    l1, lower, upper, start = (np.ascontiguousarray(a, dtype=float) for a in (l1, lower, upper, start))
+    return elastic_net(S, -S[target], l1, no_ridge, lower, upper, start, scaled, 10_000, deadline=deadline)

@@ -12,6 +12,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from acyclic.facts import Orientation
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
@@ -227,7 +228,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def fitted(data):
-    return GranDag(rate=5e-3, penalty=1.0, tolerance=3e-3, window=50).fit(data.X)
+    return GranDag(rate=5e-3, rho=1.0, tolerance=3e-3, window=50).fit(data.X)
 
 
 def test_a_small_graph_is_recovered(data, fitted):
@@ -478,7 +479,7 @@ def test_an_empty_graph_says_why():
         {"trees": 0},
         {"rate": 0.0},
         {"later_rate": -1.0},
-        {"penalty": np.inf},
+        {"rho": np.inf},
         {"growth": np.nan},
         {"cam_cutoff": 0.0},
         {"ratio": -0.1},
@@ -507,7 +508,7 @@ def test_moments_are_refused(data):
 
 def test_the_verdict_says_what_orients(fitted):
     assert "GraN-DAG (constant variance, fast-tmpi constraint, 2 × 10 hidden units)" in str(fitted.verdict_)
-    assert "additive Gaussian noise around nonlinear mechanisms" in fitted.verdict_.assumption
+    assert fitted.verdict_.orientation is Orientation.CURVATURE
     assert "scale are functions of the parents" in GranDag(variance="network")._describe()[1]
 
 

@@ -17,6 +17,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from acyclic.facts import Ended
+from acyclic._native import elastic_net
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge, Mask
@@ -32,7 +34,6 @@ from acyclic.learners.neural.notears_mlp.learner import NotearsMlp  # noqa: E402
 from acyclic.learners.neural.notears_mlp.minimisers import (  # noqa: E402
     NotFiniteError,
     OnwardLagrangian,
-    elastic_net,
     lbfgs,
     proximal_newton,
 )
@@ -195,7 +196,8 @@ def test_the_elastic_net_meets_its_optimality_conditions(seed, size):
     rng = np.random.default_rng(seed)
     J = rng.standard_normal((size + 2, size))
     Q, linear, l1, ridge = J.T @ J, rng.standard_normal(size), rng.uniform(0, 1, size), rng.uniform(0, 1, size)
-    b = elastic_net(Q, linear, l1, ridge, np.zeros(size), 1e-12, 1000)
+    ends = np.full(size, np.inf)
+    b = elastic_net(Q, linear, l1, ridge, -ends, ends, np.zeros(size), 1e-12)
     slope = Q @ b + linear + 2 * ridge * b
     np.testing.assert_allclose(slope[b != 0], -(l1 * np.sign(b))[b != 0], atol=1e-8)
     assert (np.abs(slope[b == 0]) <= l1[b == 0] + 1e-8).all()
@@ -394,7 +396,7 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, small, tmp_
     path, stop = tmp_path / "run.npz", max(1, round(share * len(calls)))
     stopped = changed(learner, callback=stop_at(stop, how), checkpoint=path).fit(small)
     assert stopped.solution_.stopped and is_acyclic(stopped.adjacency_matrix_)
-    assert stopped.solution_.reason == {"ask": "the callback asked for the end", "interrupt": "it was interrupted"}[how]
+    assert stopped.solution_.end.kind is {"ask": Ended.CALLBACK, "interrupt": Ended.INTERRUPTED}[how]
     assert_same(changed(learner, checkpoint=path).fit(small), whole)
     again = changed(learner, checkpoint=path, callback=lambda progress: pytest.fail("it made a step")).fit(small)
     assert_same(again, whole)

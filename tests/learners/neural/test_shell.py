@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic.facts import Caution, Fact
 from acyclic.errors import InputError, MissingExtraError
 
 QUICK = {
@@ -86,7 +87,7 @@ def test_bounds_are_not_used_and_the_verdict_says_so(name):
     knowledge = acyclic.Knowledge(required=[("x0", "x1")], signs={("x0", "x1"): "-"})
     model = quick(name, knowledge=knowledge).fit(DATA.X)
     assert model.causal_graph_.adjacency[0, 1]
-    assert any("signs and bounds" in warning for warning in model.verdict_.warnings)
+    assert Fact.of(Caution.BOUNDS_UNUSED) in model.verdict_.cautions
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -7,13 +7,11 @@ on the true objective follows.
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from ctypes import c_double, c_int, c_int64
-
 import numpy as np
 
-from acyclic._native import library, pointer
+from acyclic._native import elastic_nets
 from acyclic.continuous.problem import Penalty, Point, Problem
+from acyclic.deadline import Deadline
 from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
@@ -37,7 +35,7 @@ def proximal_newton(
     point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
         weights, total, size = point.weights, point.total, problem.score.size(point.objective)
-        target = _model_minimiser(problem, point, threads)
+        target = _model_minimiser(problem, point, threads, monitor.deadline)
         slope = _promised(problem, point, target)
         if not slope < -tolerance * size:
             return point
@@ -74,7 +72,7 @@ def _line_search(
     return None
 
 
-def _model_minimiser(problem: Problem, point: Point, threads: int) -> Floats:
+def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Deadline) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
     Q, c = problem.score.curvature(point.weights)
     accuracy = 1e-7 * np.sqrt(float(np.mean(Q.diagonal() * c)))
@@ -90,6 +88,7 @@ def _model_minimiser(problem: Problem, point: Point, threads: int) -> Floats:
         accuracy,
         threads,
         loops=False,
+        deadline=deadline,
     )
 
 
@@ -99,58 +98,3 @@ def _linear_term(Q: Floats, c: Floats, point: Point) -> Floats:
     by_column *= -c[:, None]
     by_column += point.gradient.T
     return by_column.T
-
-
-def elastic_nets(
-    Q: Floats,
-    c: Floats,
-    linear: Floats,
-    l1: Floats,
-    ridge: Floats,
-    lower: Floats,
-    upper: Floats,
-    start: Floats,
-    tolerance: float,
-    threads: int = 1,
-    max_rounds: int = 1000,
-    *,
-    loops: bool = True,
-) -> Floats:
-    """For every column j: argmin_b ½c_j bᵀQb + linear_jᵀb + Σ l1_ij|b_i| + Σ ridge_ij b_i² over lower ≤ b ≤ upper.
-
-    All matrices are (d, d) and belong to the columns of the result; l1, lower and upper may be broadcast from one
-    number, and then take no memory. ``tolerance`` bounds the last change of an entry, in units of the square root of
-    the objective. Without ``loops`` the diagonal of the result is 0. Columns are shared out over threads; the result
-    does not depend on them.
-    """
-    d = len(Q)
-    limits = [np.asarray(A, dtype=float) for A in (l1, lower, upper)]
-    shared = all(A.strides == (0, 0) for A in limits)
-    l1, lower, upper = (np.full(d, A[0, 0]) if shared else np.ascontiguousarray(A.T) for A in limits)
-    by_column = [
-        np.ascontiguousarray(linear.T, dtype=float),
-        l1,
-        np.ascontiguousarray(ridge.T, dtype=float),
-        lower,
-        upper,
-    ]
-    del linear, ridge, limits
-    Q, c = np.ascontiguousarray(Q), np.ascontiguousarray(c, dtype=float)
-    B = np.array(start.T, dtype=float, order="C", copy=True)
-    kernel = library().elastic_net
-    kernel.restype = c_int64
-
-    def run(first: int, last: int) -> None:
-        pointers = [pointer(A) for A in (Q, c, *by_column, B)]
-        numbers = c_double(tolerance), c_int(max_rounds), c_int(shared), c_int(loops)
-        if kernel(c_int(d), c_int(first), c_int(last), *pointers, *numbers) < 0:
-            raise MemoryError(f"no memory for a ({d}, {d}) work array")
-
-    if threads <= 1 or d < 64:
-        run(0, d)
-    else:
-        edges = np.linspace(0, d, 4 * threads + 1).astype(int)
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, edges[:-1], edges[1:]))
-    by_column.clear()
-    return np.ascontiguousarray(B.T)

@@ -13,7 +13,7 @@ function makeModel(data) {
 
   /* In the equivalence class a reversible edge has no direction, so both directions speak for it. */
   function confidence(edge, view) {
-    return view === "cpdag" && edge.reversible ? edge.either : edge.confidence;
+    return view === "cpdag" && edge.reversible ? edge.either_way : edge.this_way;
   }
 
   function passes(edge, filter) {
@@ -61,7 +61,7 @@ function makeModel(data) {
     parents,
     children,
     strengths,
-    hasConfidence: data.edges.some((edge) => edge.confidence !== undefined),
+    hasConfidence: data.edges.some((edge) => edge.this_way !== undefined),
     confidence,
     passes,
     shownEdges,
@@ -83,11 +83,9 @@ function percent(share) {
 }
 
 function support(edge) {
-  if (edge.support === "independence") return "conditional independence";
-  if (edge.support === "undetermined") return "nothing: it could point the other way";
-  return edge.support ? `assumption: ${edge.support}` : "not recorded";
+  return edge.rests_on;
 }
 
 function isAssumed(edge) {
-  return edge.support !== "independence";
+  return !["independence", "knowledge"].includes(edge.support);
 }

@@ -159,7 +159,7 @@
     const open = state.view === "cpdag" && edge.reversible;
     const ends = `${model.nodes[edge.source].name} ${open ? "–" : "→"} ${model.nodes[edge.target].name}`;
     const interval = edge.lower === undefined || edge.lower === null ? "" : ` (90 % of draws: ${signed(edge.lower)} to ${signed(edge.upper)})`;
-    const sure = model.hasConfidence ? [`confidence ${percent(edge.confidence)}, either way ${percent(edge.either)}`] : [];
+    const sure = model.hasConfidence ? [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`] : [];
     return [ends, `weight ${signed(edge.weight)}${interval}`, ...sure, `direction: ${support(edge)}`];
   }
 
@@ -269,8 +269,8 @@
     { key: "strength", title: "|weight|", number: true, value: (edge) => Math.abs(edge.weight), text: (edge) => Number(Math.abs(edge.weight).toPrecision(4)).toString() },
     ...(model.hasConfidence
       ? [
-          { key: "confidence", title: "confidence", number: true, value: (edge) => edge.confidence, text: (edge) => percent(edge.confidence) },
-          { key: "either", title: "either way", number: true, value: (edge) => edge.either, text: (edge) => percent(edge.either) },
+          { key: "this_way", title: "this way", number: true, value: (edge) => edge.this_way, text: (edge) => percent(edge.this_way) },
+          { key: "either_way", title: "either way", number: true, value: (edge) => edge.either_way, text: (edge) => percent(edge.either_way) },
         ]
       : []),
     { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : "directed") },

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ctypes import c_double, c_int, c_int64
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
 
-from acyclic._native import library, pointer
+from acyclic._native import elastic_net
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.problem import Penalty
+from acyclic.deadline import Deadline
 from acyclic.facts import Ended, Fact
 from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem, Point
 from acyclic.running import Monitor, State
@@ -59,7 +59,7 @@ def proximal_newton(
     point = _finite_start(problem, penalty, state.reached)
     damping = state.memory.get("damping", np.full(len(point.terms), DAMPING))
     while state.inner_steps < max_steps:
-        target, promised = _model_minimisers(problem, point, damping, tolerance)
+        target, promised = _model_minimisers(problem, point, damping, tolerance, monitor.deadline)
         if not promised.sum() > tolerance * point.total:
             return point
         trial, damping, promised = _node_by_node(problem, penalty, point, target, promised, damping)
@@ -83,7 +83,7 @@ def _finite_start(problem: NonlinearProblem, penalty: Penalty, flat: Floats) -> 
 
 
 def _model_minimisers(
-    problem: NonlinearProblem, point: Point, damping: Floats, tolerance: float
+    problem: NonlinearProblem, point: Point, damping: Floats, tolerance: float, deadline: Deadline
 ) -> tuple[Floats, Floats]:
     """Minimiser (d, P) of the convex model around a point, and the decrease (d,) that it promises each node."""
     tangent, p, ridge = point.prediction.tangent(), point.parameters, point.ridge + 0.5 * problem.mechanisms.ridge
@@ -103,26 +103,14 @@ def _model_minimisers(
         if not np.isfinite(Q).all():
             continue
         here, g, l1, r = p[node, which], tangent.gradient[node, which], problem.l1[node, which], ridge[node, which]
-        there = elastic_net(Q, g - Q @ here, l1, r, here, accuracy)
+        # Ten rounds: the model is only as good as its damping, and the next step starts from here.
+        ends = np.full(len(Q), np.inf)
+        there = elastic_net(Q, g - Q @ here, l1, r, -ends, ends, here, accuracy, 10, deadline=deadline)
         step = there - here
         change = g @ step + 0.5 * step @ Q @ step + r @ (there**2 - here**2) + l1 @ (np.abs(there) - np.abs(here))
         if change < 0:
             target[node, which], promised[node] = there, -change
     return target, promised
-
-
-def elastic_net(
-    Q: Floats, linear: Floats, l1: Floats, ridge: Floats, start: Floats, tolerance: float, max_rounds: int = 10
-) -> Floats:
-    """argmin_b ½bᵀQb + linearᵀb + Σ l1|b| + Σ ridge b², from a start; see the kernel for the tolerance."""
-    kernel = library().elastic_net
-    kernel.restype = c_int64
-    b, scale, upper = start.copy(), np.ones(1), np.full(len(Q), np.inf)
-    given = (np.ascontiguousarray(Q), scale, linear, l1, ridge, -upper, upper, b)
-    sizes, options = (c_int(len(Q)), c_int(0), c_int(1)), (c_int(max_rounds), c_int(0), c_int(1))
-    if kernel(*sizes, *(pointer(A) for A in given), c_double(tolerance), *options) < 0:
-        raise MemoryError(f"no memory for a ({len(Q)}, {len(Q)}) work array")
-    return b
 
 
 def _node_by_node(

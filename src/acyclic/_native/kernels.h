@@ -1,0 +1,63 @@
+/* What all kernels share, and all that the library exports: acyclic/_native/library.py declares the same. */
+#ifndef ACYCLIC_KERNELS_H
+#define ACYCLIC_KERNELS_H
+#include <stdint.h>
+#include <stdlib.h> /* a header of the C library comes before __GLIBC__ is asked for */
+
+/* Versions of a function for several widths of registers, of which the dynamic linker chooses: that takes glibc. The
+   choice is made before a sanitizer is ready, so that a build with one has the plain version only. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__GLIBC__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define WIDE
+#endif
+
+#ifdef _WIN32
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default")))
+#endif
+
+/* What a kernel returns instead of a count. */
+enum { NO_MEMORY = -1, STOPPED = -2 };
+
+/* A kernel that may run for long reads a flag at least once in about a million operations, and ends with STOPPED soon
+   after another thread has set it: memory is freed, and arguments are as the kernel's comment says. NULL where nobody
+   will ever ask. What was seen once counts to the end of the call, also where the flag is reset meanwhile. */
+typedef struct {
+    const volatile int32_t *flag;
+    int seen;
+} Stop;
+
+static inline int stopped(Stop *stop)
+{
+    return stop->seen || (stop->flag && (stop->seen = *stop->flag != 0));
+}
+
+typedef struct Search Search;
+
+EXPORT const char *kernels_digest(void);
+
+EXPORT int strong_components(int d, const uint8_t *support, int32_t *labels, int32_t *work);
+
+EXPORT int64_t elastic_net(int d, int first, int last, const double *Q, const double *c, const double *G,
+                           const double *L1, const double *ridge, const double *lower, const double *upper, double *B,
+                           double tolerance, int max_rounds, int shared, int loops, const volatile int32_t *stop);
+
+EXPORT int select_parents(int d, int first, int last, const double *R, double n, double c, const double *unit,
+                          const uint8_t *allowed, const uint8_t *required, int max_parents, int detours,
+                          double *slopes, double *variance, const volatile int32_t *stop);
+
+EXPORT int polish_order(int d, double *L, int32_t *order, const double *weight, const uint8_t *precede, int reach,
+                        int max_sweeps, double tolerance, const volatile int32_t *stop);
+
+EXPORT Search *order_search_open(int d, const double *R, double n, double c, const double *unit,
+                                 const uint8_t *allowed, const uint8_t *required, const uint8_t *precede,
+                                 int max_parents, int detours, int64_t most_branches);
+EXPORT void order_search_close(Search *s);
+EXPORT int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance,
+                              const volatile int32_t *stop);
+EXPORT int order_search_score(Search *s, const int32_t *order, double *score, const volatile int32_t *stop);
+
+#endif
