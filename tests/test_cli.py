@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import acyclic
-from acyclic.facts import Caution, Ended, Fact, Note
 from acyclic.cli import main
 from acyclic.errors import InputError
+from acyclic.facts import Caution, Ended, Fact, Note
 from acyclic.graphs.formats import read
 from acyclic.report.folder import FILES
 
@@ -277,7 +277,7 @@ def test_control_c_writes_the_best_so_far(here):
             break
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=180)
+    process.communicate(timeout=180)
     assert process.returncode == 130
     assert acyclic.load(here / "run" / "result.json").verdict.end.kind is Ended.INTERRUPTED
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acyclic
-from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 from acyclic.errors import InputError, KnowledgeError
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 
 
 def simulated(d=15, seed=0, **options):

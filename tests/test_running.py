@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acyclic.deadline import Stopped
-from acyclic.facts import Ended, Fact
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
+from acyclic.deadline import Stopped
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
@@ -73,9 +73,7 @@ def test_a_time_limit_of_zero_ends_after_one_step(learner, X):
 
 
 @learners
-@pytest.mark.parametrize(
-    ("how", "ended"), [("ask", Ended.CALLBACK), ("interrupt", Ended.INTERRUPTED)]
-)
+@pytest.mark.parametrize(("how", "ended"), [("ask", Ended.CALLBACK), ("interrupt", Ended.INTERRUPTED)])
 def test_a_callback_ends_the_fit(learner, how, ended, X):
     fit = changed(learner, callback=stop_at(3, how)).fit(X)
     assert_stopped(fit, ended)
@@ -237,9 +235,7 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(X, tmp_path):
         with pytest.raises(InputError, match="belongs to other data or settings"):
             Notears(**base).fit(data)
     # What does not touch the solution may differ.
-    Notears(checkpoint=path, n_jobs=2, knowledge=Knowledge(), constraint=Notears().constraint).fit(
-        np.asfortranarray(X)
-    )
+    Notears(checkpoint=path, n_jobs=2, knowledge=Knowledge(), constraint=Notears().constraint).fit(np.asfortranarray(X))
 
 
 def test_rows_that_share_their_moments_do_not_share_a_checkpoint(tmp_path):

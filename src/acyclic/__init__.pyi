@@ -16,7 +16,7 @@ from acyclic.graphs.dag import Dag as Dag
 from acyclic.graphs.equivalence import Cpdag as Cpdag
 from acyclic.graphs.metrics import compare as compare
 from acyclic.judging.verdict import Verdict as Verdict
-from acyclic.learners import *
+from acyclic.learners import *  # noqa: F403 - the learners are listed there
 from acyclic.learners import make_learner as make_learner
 from acyclic.learning import learn as learn
 from acyclic.result import Result as Result

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from agreement.cases import LEARNERS, NEURAL, Case, choose_cases, find_answer, make_cases, unpack_answers
 
 STORED = Path(__file__).with_name("answers.npz")

@@ -5,7 +5,6 @@ from functools import partial
 import numpy as np
 import pytest
 
-from acyclic.facts import Ended, Fact
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.loops.central_path import CentralPath
@@ -14,6 +13,7 @@ from acyclic.continuous.minimisers import Adam, proximal_newton
 from acyclic.continuous.problem import Penalty, Point, Problem
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
+from acyclic.facts import Ended, Fact
 from acyclic.running import Monitor, State
 from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares
 

@@ -9,13 +9,14 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.deadline import Deadline
-from acyclic.discrete.order import search_orders, equal_variance_order, equal_variance_score, polish
-from acyclic.discrete.selection import gaussian_bic, penalty_per_parent, select_parents
+from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish, search_orders
+from acyclic.discrete.selection import select_parents
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.graphs.pruning import threshold
+from acyclic.scores.local import gaussian_bic, price_of_parent
 from discrete.test_selection import cost, naive_parents, sample
 
 ROWS = {"edge_direction": "from row to column"}
@@ -292,4 +293,4 @@ def test_wrong_arguments_are_refused():
 def test_penalty_is_resolved_and_reported():
     data = simulate(5, 100, random_state=0)
     found = search_orders(Moments.from_array(data.X), penalty="strong", patience=1)
-    assert found.penalty == penalty_per_parent("strong", 100, 5) == 2 * np.log(100)
+    assert found.penalty == price_of_parent("strong", 100, 5) == 2 * np.log(100)

@@ -4,9 +4,9 @@ import pytest
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
-from acyclic.discrete.selection import gaussian_bic, penalty_per_parent, select_parents
-from acyclic.errors import CycleError, InputError
-from acyclic.graphs.dag import Dag
+from acyclic.discrete.selection import select_parents
+from acyclic.errors import InputError
+from acyclic.scores.local import price_of_parent
 
 
 def sample(d=8, n=300, seed=0, graph="ER2", **options):
@@ -67,19 +67,6 @@ def naive_support(moments, order, c, shares=None):
     return support
 
 
-def test_penalty_rules():
-    assert penalty_per_parent("bic", 100, 7) == np.log(100)
-    assert penalty_per_parent("strong", 100, 7) == 2 * np.log(100)
-    assert penalty_per_parent("ebic", 100, 7) == np.log(100) + 2 * np.log(7)
-    assert penalty_per_parent(3, 100, 7) == 3.0
-
-
-@pytest.mark.parametrize("penalty", ["BIC", -1.0, np.inf, np.nan])
-def test_a_penalty_that_is_none_is_refused(penalty):
-    with pytest.raises(InputError, match="penalty is"):
-        penalty_per_parent(penalty, 100, 7)
-
-
 @pytest.mark.parametrize("seed", range(12))
 def test_selection_is_that_of_the_naive_form(seed):
     d = 5 + seed
@@ -93,7 +80,7 @@ def test_selection_is_that_of_the_naive_form(seed):
 def test_selection_under_a_common_variance_is_that_of_the_naive_form(seed):
     _, moments = sample(10, 200, seed)
     order = np.random.default_rng(seed).permutation(10)
-    c, S, n = penalty_per_parent("strong", 200, 10), moments.covariance, moments.n
+    c, S, n = price_of_parent("strong", 200, 10), moments.covariance, moments.n
     first = select_parents(moments, order, "strong")
     residual = np.diag((np.eye(10) - first).T @ S @ (np.eye(10) - first))
     common = n * residual.sum() / (n - 1 - np.count_nonzero(first, axis=0)).sum()
@@ -229,31 +216,3 @@ def test_wrong_arguments_are_refused():
         select_parents(moments, [0, 1, 2], max_parents=-1)
     with pytest.raises(InputError, match="other columns"):
         select_parents(moments, [0, 1, 2], mask=Knowledge().compile(["a", "b", "c"]))
-
-
-def test_gaussian_bic_is_that_of_the_residuals():
-    data, moments = sample(7, 200, 8, graph="ER2")
-    X, total = data.X - data.X.mean(axis=0), 0.0
-    for target in range(7):
-        parents = np.flatnonzero(data.graph.adjacency[:, target])
-        residual = X[:, target] - X[:, parents] @ np.linalg.lstsq(X[:, parents], X[:, target])[0]
-        total += 200 * np.log(residual.var() / X[:, target].var()) + np.log(200) * len(parents)
-    assert gaussian_bic(moments, data.graph.adjacency) == pytest.approx(total, rel=1e-9)
-    assert gaussian_bic(moments.scaled(np.geomspace(1e-3, 1e3, 7)), data.graph.adjacency) == pytest.approx(total)
-    assert gaussian_bic(moments, np.zeros((7, 7))) == 0
-
-
-def test_gaussian_bic_is_the_same_within_an_equivalence_class():
-    _, moments = sample(3, 100, 1, graph="ER1")
-    chains = [[("x0", "x1"), ("x1", "x2")], [("x2", "x1"), ("x1", "x0")], [("x1", "x0"), ("x1", "x2")]]
-    graphs = [Dag.from_edges([(*edge, 1.0) for edge in chain], moments.names) for chain in chains]
-    scores = [gaussian_bic(moments, graph.adjacency) for graph in graphs]
-    np.testing.assert_allclose(scores, scores[0])
-
-
-def test_gaussian_bic_refuses_cycles_and_other_sizes():
-    _, moments = sample(3, 20, graph="ER1")
-    with pytest.raises(CycleError):
-        gaussian_bic(moments, [[0, 1, 0], [1, 0, 0], [0, 0, 0]])
-    with pytest.raises(InputError, match="2 nodes"):
-        gaussian_bic(moments, np.zeros((2, 2)))

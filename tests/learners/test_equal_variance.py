@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import acyclic
-from acyclic.facts import Empty, Ended
 from acyclic.errors import InputError
+from acyclic.facts import Empty, Ended
 
 
 def test_equal_variance_finds_the_graph():

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import pearsonr
 from scipy.stats import t as student
 
-from acyclic.facts import Caution, Empty, Ended
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import population_covariance, random_dag, random_weights, simulate
 from acyclic.discrete import equivalence_search
@@ -16,12 +16,13 @@ from acyclic.discrete.equivalence_search import EquivalenceClass, GreedyEquivale
 from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
+from acyclic.facts import Caution, Empty, Ended
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
 from acyclic.learners.ges import Ges
 from acyclic.learners.mmhc import Mmhc
 from acyclic.running import Monitor, State
-from acyclic.scores.local import LocalScores
+from acyclic.scores.local import GaussianScore
 
 PROBLEMS = json.loads(Path(__file__).with_name("ges_reference.json").read_text(encoding="utf-8"))["problems"]
 
@@ -55,11 +56,11 @@ def all_dags(d):
 def test_ges_does_no_worse_than_other_implementations():
     for problem in PROBLEMS:
         moments = moments_of(problem)
-        scores, model = LocalScores(moments), Ges().fit(moments)
+        scores, model = GaussianScore(moments), Ges().fit(moments)
         reached = scores.total(model.causal_graph_.adjacency)
         for peer in ("ges", "ges_iterated", "causal_learn"):
             graph = Cpdag.from_arcs(arcs_of(problem[peer]), edge_direction="from row to column")
-            assert reached >= scores.total(consistent_extension(graph)) - 1e-5
+            assert reached <= scores.total(consistent_extension(graph)) + 2e-5
         assert np.array_equal(model.cpdag_.arcs, arcs_of(problem["ges_iterated"]))
 
 
@@ -68,7 +69,7 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
     members = {}
     for dag in all_dags(4):
         members.setdefault(cpdag(dag), []).append(dag)
-    search = GreedyEquivalenceSearch(LocalScores(random_moments(4, 0)), Mask.unrestricted(4))
+    search = GreedyEquivalenceSearch(GaussianScore(random_moments(4, 0)), Mask.unrestricted(4))
     for graph, dags in members.items():
         search.current = EquivalenceClass(dags[0])
         total = search.scores.total(dags[0])
@@ -88,7 +89,7 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
                 dag = getattr(search, name)(operator)
                 if dag is not None:
                     found.add(cpdag(dag))
-                    assert search.scores.total(dag) - total == pytest.approx(-operator.loss, abs=1e-8)
+                    assert search.scores.total(dag) - total == pytest.approx(operator.loss, abs=1e-8)
             assert found == neighbours
 
 
@@ -135,9 +136,7 @@ def test_a_class_that_contradicts_knowledge_is_repaired_and_said_so():
     model = Ges(knowledge=knowledge).fit(moments)
     assert model.verdict_.cautions[0].kind is Caution.CLASS_AGAINST_KNOWLEDGE
     assert knowledge.compile(moments.names).check(model.adjacency_matrix_) == []
-    assert LocalScores(moments).total(model.causal_graph_.adjacency) > LocalScores(moments).total(
-        np.zeros((6, 6), bool)
-    )
+    assert GaussianScore(moments).total(model.causal_graph_.adjacency) < 0
 
 
 def test_bounds_hold_for_the_weights():
@@ -180,12 +179,12 @@ def test_odd_tables_end(learner, shape):
 
 def test_hill_climbing_ends_where_no_move_helps():
     for seed in range(5):
-        scores = LocalScores(random_moments(6, seed))
+        scores = GaussianScore(random_moments(6, seed))
         mask = Knowledge(forbidden=[("x0", "x1")], required=[("x2", "x3")]).compile([f"x{k}" for k in range(6)])
         climb = HillClimbing(scores, mask, mask.required)
         state = State(np.zeros((6, 6)))
         climb(Monitor(), state)
-        top = scores.total(climb.dag)
+        reached = scores.total(climb.dag)
         assert state.converged and mask.check(climb.dag) == []
         for i, j in product(range(6), repeat=2):
             toggled, turned = climb.dag.copy(), climb.dag.copy()
@@ -193,7 +192,7 @@ def test_hill_climbing_ends_where_no_move_helps():
             turned[i, j], turned[j, i] = turned[j, i], turned[i, j]
             for moved in (toggled, turned):
                 if is_acyclic(moved) and not mask.check(moved):
-                    assert scores.total(moved) <= top + 1e-6
+                    assert scores.total(moved) >= reached - 1e-6
 
 
 def naive_mmpc(X, alpha):
@@ -266,7 +265,7 @@ def test_verdicts_say_that_only_the_class_is_known():
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (Ges(penalty=-1.0), "penalty has to be at least 0"),
+        (Ges(penalty=-1.0), "penalty is -1.0"),
         (Ges(time_limit=-1.0), "time_limit"),
         (Mmhc(alpha=1.0), "alpha has to be between 0 and 1"),
         (Mmhc(max_conditioning=-1), "max_conditioning"),

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 
-from acyclic.facts import Empty, Ended
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import proximal_newton
 from acyclic.continuous.problem import Penalty, Problem
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import random_dag, simulate
 from acyclic.errors import InputError
+from acyclic.facts import Empty, Ended
 from acyclic.graphs.metrics import shd
 from acyclic.learners.nocurl import NoCurl, lbfgs, potential
 from acyclic.running import Monitor, State

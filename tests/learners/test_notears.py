@@ -14,12 +14,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from acyclic.facts import Empty
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError, KnowledgeError
+from acyclic.facts import Empty
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.golem import Golem

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from acyclic.judging.words import say_notes
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import is_acyclic
+from acyclic.judging.words import say_notes
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from acyclic.constraints.base import Constraint
-from acyclic.data.knowledge import Mask
+from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.running import Monitor, State
 from acyclic.scores.continuous import Score

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from acyclic.data.dependence import NOTED
 from acyclic.data.moments import Moments
 from acyclic.facts import Fact, Note
 from acyclic.types import Floats, Integers
@@ -21,8 +22,6 @@ __all__ = ["ColumnValues", "Kind", "column_notes"]
 _MOST_CODES: Final = 10
 # Values that are looked at first: enough to tell that a column does not hold a few integers, if it does not.
 _GLANCE: Final = 32
-# Correlations carry rounding of about d times 1e-16; what is left of a variance below this is taken for none.
-_DEPENDENT: Final = 1e-12
 # A relation between columns is written out up to so many terms.
 _MOST_TERMS: Final = 6
 
@@ -114,7 +113,7 @@ def column_notes(moments: Moments) -> list[Fact[Note]]:
     [('constant', ('x1',)), ('duplicate', ('x2', 'x0'))]
     """
     constant, correlation = moments.constant, moments.correlation()
-    twins = np.triu(np.abs(correlation) >= 1 - _DEPENDENT, 1)
+    twins = np.triu(np.abs(correlation) >= 1 - NOTED, 1)
     doubled = twins.any(axis=0)
     notes = [
         Fact.of(Note.CONSTANT, moments.names[column], value=float(moments.mean[column]))
@@ -130,7 +129,7 @@ def _collinear_notes(moments: Moments, correlation: Floats, columns: Integers) -
     if columns.size == 0:
         return []
     block = correlation[np.ix_(columns, columns)]
-    factor, pivots, rank, _ = lapack.dpstrf(block, tol=_DEPENDENT * columns.size, lower=1)
+    factor, pivots, rank, _ = lapack.dpstrf(block, tol=NOTED * columns.size, lower=1)
     order = columns[pivots - 1]
     if rank == columns.size:
         return []

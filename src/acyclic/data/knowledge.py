@@ -21,7 +21,7 @@ from acyclic.graphs.checks import check_names, shown
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import close_transitively
 
-__all__ = ["Knowledge", "Mask"]
+__all__ = ["Knowledge", "compile_knowledge"]
 
 Edge = tuple[str, str]
 

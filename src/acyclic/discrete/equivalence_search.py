@@ -14,19 +14,16 @@ from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
-from acyclic.data.knowledge import Mask
+from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
 from acyclic.graphs.reachability import find_reached
 from acyclic.running import Monitor, State
-from acyclic.scores.local import LocalScores
+from acyclic.scores.local import TOLERANCE, LocalScore
 from acyclic.types import Bools
 
 Nodes = frozenset[int]
-
-# Gains below it, in units of log-likelihood, are rounding.
-TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True, order=True)
@@ -100,11 +97,11 @@ class GreedyEquivalenceSearch:
 
     Parameters
     ----------
-    scores : LocalScores
+    scores : LocalScore
     mask : Mask
     """
 
-    def __init__(self, scores: LocalScores, mask: Mask) -> None:
+    def __init__(self, scores: LocalScore, mask: Mask) -> None:
         self.scores, self.mask = scores, mask
         self.current = EquivalenceClass(np.array(mask.required))
         self.total = scores.total(self.current.dag)
@@ -138,7 +135,7 @@ class GreedyEquivalenceSearch:
             for y in self.current.changed(before):
                 table[y] = operators(y)
             state.accept(weights=dag.astype(float), steps=state.steps + 1)
-            monitor.tick(state, name, -self.total, 0.0, self.scores.penalty)
+            monitor.tick(state, name, self.total, 0.0, 0.0)
 
     def _best(self, table: dict[int, list[Operator]], apply: Callable[[Operator], Bools | None]) -> Bools | None:
         """The DAG after the first operator, by falling gain, that is valid."""
@@ -190,7 +187,7 @@ class GreedyEquivalenceSearch:
                 continue
             others = now.parents[y] - {x}
             for C in now.cliques(now.neighbours[y] & now.adjacent[x]):
-                gain = self.scores.score(y, others | C) - self.scores.score(y, others | C | {x})
+                gain = self.scores.score(y, others | C | {x}) - self.scores.score(y, others | C)
                 if gain > TOLERANCE:
                     found.append(Operator(-gain, x, y, tuple(sorted(C))))
         return sorted(found)
@@ -219,7 +216,7 @@ class GreedyEquivalenceSearch:
                 if (C <= near if undirected else not near <= C) or not all(allowed[c] for c in C - near):
                     continue
                 of_x = now.parents[x] | (C & near) if undirected else now.parents[x] - {y}
-                gain = s(y, parents | C | {x}) - s(y, parents | C) + s(x, of_x) - s(x, of_x | {y})
+                gain = s(y, parents | C) - s(y, parents | C | {x}) + s(x, of_x | {y}) - s(x, of_x)
                 if gain > TOLERANCE:
                     found.append(Operator(-gain, x, y, tuple(sorted(C))))
         return sorted(found)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from acyclic.data.knowledge import Mask
+from acyclic.data.mask import Mask
 from acyclic.facts import Ended
 from acyclic.graphs.reachability import close_transitively
 from acyclic.running import Monitor, State
-from acyclic.scores.local import LocalScores
+from acyclic.scores.local import TOLERANCE, LocalScore
 from acyclic.types import Bools
-
-# Gains below it, in units of log-likelihood, are rounding.
-TOLERANCE = 1e-7
 
 
 class HillClimbing:
@@ -23,14 +20,14 @@ class HillClimbing:
 
     Parameters
     ----------
-    scores : LocalScores
+    scores : LocalScore
     mask : Mask
         Edges that are not allowed are never drawn, required ones never removed.
     start : bool array (d, d)
         An acyclic graph that obeys the mask.
     """
 
-    def __init__(self, scores: LocalScores, mask: Mask, start: Bools) -> None:
+    def __init__(self, scores: LocalScore, mask: Mask, start: Bools) -> None:
         self.scores, self.mask, self.dag = scores, mask, np.array(start)
         self.addition, self.deletion = np.empty(start.shape), np.empty(start.shape)
         for node in range(scores.n_nodes):
@@ -47,7 +44,7 @@ class HillClimbing:
                 self.dag[y, x] = True
                 self._weigh(x)
             state.accept(weights=self.dag.astype(float), steps=state.steps + 1)
-            monitor.tick(state, "hill climbing", -self.scores.total(self.dag), 0.0, self.scores.penalty)
+            monitor.tick(state, "hill climbing", self.scores.total(self.dag), 0.0, 0.0)
         state.finish(Ended.NO_BETTER_MOVE)
 
     def _weigh(self, node: int) -> None:
@@ -58,7 +55,7 @@ class HillClimbing:
         for parent in parents:
             if not self.mask.required[parent, node]:
                 others = [other for other in parents if other != parent]
-                less = self.scores.score(node, others) - self.scores.score(node, parents)
+                less = self.scores.score(node, parents) - self.scores.score(node, others)
                 self.deletion[parent, node] = less
 
     def _best(self) -> tuple[int, int, bool] | None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments, as_moments
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag

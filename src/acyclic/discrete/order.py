@@ -15,18 +15,17 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.selection import (
-    Noise,
     ParentCriterion,
-    PenaltyRule,
     checked_order,
     fit_parents,
     noise_shares,
 )
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
+from acyclic.scores.local import Noise, PenaltyRule
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["FoundOrder", "search_orders", "equal_variance_order", "equal_variance_score", "polish"]
+__all__ = ["FoundOrder", "equal_variance_order", "equal_variance_score", "polish", "search_orders"]
 
 _PANEL = 64
 _BLOCK = 30
@@ -145,7 +144,8 @@ class FoundOrder:
     weights : ndarray of shape (d, d)
         Least squares on the parents that `select_parents` chooses in this order.
     score : float
-        The criterion at its end; `gaussian_bic` of the graph if noise variances are unequal.
+        The criterion at its end. If noise variances are unequal it is `gaussian_bic` of the graph, except that a column
+        which its parents determine counts as explained to 1e-12 here and to 1e-10 there.
     penalty : float
         The cost of a parent that was used.
     starts : tuple of float

@@ -5,52 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
-from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from acyclic import _native
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
-from acyclic.graphs.checks import square_matrix
-from acyclic.graphs.cycles import topological_order
+from acyclic.scores.local import Noise, PenaltyRule, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.types import Floats, Integers
 
-__all__ = ["Noise", "PenaltyRule", "gaussian_bic", "penalty_per_parent", "select_parents"]
-
-PenaltyRule: TypeAlias = float | Literal["bic", "strong", "ebic"]
-Noise: TypeAlias = Literal["equal", "unequal"]
+__all__ = ["select_parents"]
 
 _DETOURS = 5
-# Shares of a node's variance: what counts as explained, and as a linear function of other nodes.
-_EXPLAINED, _DEPENDENT = 1e-12, 1e-11
-
-
-def penalty_per_parent(penalty: PenaltyRule, n: float, d: int) -> float:
-    """Cost c of one parent, in units of n log variance: a number as it is, or a rule by name.
-
-    ==========  ================  ==========================================================================
-    "bic"       log n             Schwarz' rule; picks false parents where there are many candidates
-    "strong"    2 log n           the false parents of about d = 30 candidates are rare
-    "ebic"      log n + 2 log d   extended BIC with γ = 1: few false edges in the whole graph at any d
-    ==========  ================  ==========================================================================
-
-    >>> round(penalty_per_parent("ebic", n=1000, d=100), 2)
-    16.12
-    """
-    rules = {"bic": log(n), "strong": 2 * log(n), "ebic": log(n) + 2 * log(d)}
-    if isinstance(penalty, str):
-        if penalty not in rules:
-            raise InputError(f"penalty is {penalty!r}; give a number >= 0 or one of {', '.join(map(repr, rules))}")
-        return rules[penalty]
-    if not 0 <= penalty < np.inf:
-        raise InputError(f"penalty is {penalty!r}; give a finite number >= 0, the cost of one parent")
-    return float(penalty)
 
 
 def select_parents(
@@ -82,7 +53,7 @@ def select_parents(
     order : array_like of int, shape (d,)
         The nodes, causes first.
     penalty : float or str
-        The cost c of a parent, or a rule of `penalty_per_parent`.
+        The price c of a parent, or a rule of `price_of_parent`.
     noise : {"unequal", "equal"}
     mask : Mask, optional
         Forbidden parents are never chosen, required ones always kept; weights stay within their bounds.
@@ -115,34 +86,6 @@ def select_parents(
     return fit_parents(moments, criterion, nodes, shares, workers, deadline)[0]
 
 
-def gaussian_bic(moments: Moments, adjacency: ArrayLike, penalty: PenaltyRule = "bic") -> float:
-    """Score of a DAG under Gaussian noise of unequal variances; lower is better, and units do not matter.
-
-    Σ_j n log(σ̂²(j | parents) / σ̂²(j)) + c |parents of j|: the empty graph has the score 0.
-
-    Parameters
-    ----------
-    moments : Moments
-    adjacency : array_like of shape (d, d)
-        Non-zero at (i, j) for the edge i → j; must be acyclic.
-    penalty : float or str
-        The cost c of a parent, or a rule of `penalty_per_parent`.
-
-    Examples
-    --------
-    >>> moments = Moments(100, [0, 0], [[1.0, 0.8], [0.8, 1.0]])
-    >>> bool(np.isclose(gaussian_bic(moments, [[0, 1], [0, 0]]), 100 * np.log(0.36) + np.log(100)))
-    True
-    """
-    edges = square_matrix(adjacency, "adjacency") != 0
-    if len(edges) != len(moments.names):
-        raise InputError(f"adjacency has {len(edges)} nodes, but the moments have {len(moments.names)} columns")
-    topological_order(edges, moments.names)
-    R, c = moments.standardized().covariance, penalty_per_parent(penalty, moments.n, len(edges))
-    left = [_unexplained(R, j, np.flatnonzero(edges[:, j])) for j in range(len(edges)) if R[j, j] > 0]
-    return float(moments.n * np.log(np.maximum(left, _EXPLAINED)).sum() + c * np.count_nonzero(edges))
-
-
 @dataclass(frozen=True, eq=False)
 class ParentCriterion:
     """What selection and search see: the correlation matrix, the cost of a parent and what is known of edges."""
@@ -167,7 +110,7 @@ class ParentCriterion:
         deviation = np.sqrt(np.diag(moments.covariance))
         correlation = moments.standardized().covariance
         required = 0 if mask.is_free else int(mask.required.sum(axis=0).max())
-        c = penalty_per_parent(penalty, moments.n, d)
+        c = price_of_parent(penalty, moments.n, d)
         return cls(moments.n, c, correlation, deviation, mask, min(d, int(moments.n) - 2, most + required))
 
     def rules(self, nodes: Integers) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
@@ -221,7 +164,7 @@ def fit_parents(
 ) -> tuple[Floats, float]:
     """Weights (d, d) of the parents that the criterion selects, within the bounds of the mask, and its total."""
     slopes, left = _select(criterion, nodes, shares, workers, deadline)
-    floor = np.maximum(left, _EXPLAINED)[criterion.deviation > 0]
+    floor = np.maximum(left, EXPLAINED)[criterion.deviation > 0]
     misfit = np.log(floor) if shares is None else floor / shares[criterion.deviation > 0]
     total = float(criterion.n * misfit.sum() + criterion.penalty * np.count_nonzero(slopes))
     mask = criterion.mask
@@ -255,8 +198,3 @@ def _raw_scale(slopes: Floats, deviation: Floats) -> Floats:
     weights = np.zeros_like(slopes)
     weights[sources, targets] = slopes[sources, targets] * (deviation[targets] / deviation[sources])
     return weights
-
-
-def _unexplained(R: Floats, target: int, parents: Integers) -> float:
-    slopes = np.linalg.lstsq(R[np.ix_(parents, parents)], R[parents, target], rcond=_DEPENDENT)[0]
-    return float(R[target, target] - R[parents, target] @ slopes)

@@ -8,12 +8,13 @@ from itertools import chain, combinations
 import numpy as np
 from scipy.stats import t as student
 
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.running import Monitor, State
-from acyclic.scores.local import LocalScores
+from acyclic.scores.local import GaussianScore
 from acyclic.types import Bools, Floats
 
 
@@ -24,7 +25,7 @@ class Mmpc:
     largest; a column that is independent of T given some subset is out for good. Then members that are independent of T
     given a subset of the others are dropped. An edge needs both its ends to choose each other. Independence is judged
     by the exact t test of the partial correlation r given k columns, t = r√(ν/(1 − r²)) with ν = n − 2 − k degrees of
-    freedom; association is its p-value to leading order, −(ν/2) log(1 − r²).
+    freedom; association is its p-value to leading order, −ν log(1 − r²), in the units of scores.
 
     Parameters
     ----------
@@ -48,13 +49,13 @@ class Mmpc:
         d = len(moments.names)
         mask = Mask.unrestricted(d, moments.names) if mask is None else mask
         self.possible, self.required = mask.allowed | mask.allowed.T, mask.required | mask.required.T
-        self.scores = LocalScores(moments, penalty=0.0)
+        self.scores = GaussianScore(moments, penalty=0.0)
         self.n, self.chosen = float(moments.n), np.zeros((d, d), dtype=bool)
         largest = int(min(d - 2, max(self.n - 3, 0), np.inf if max_conditioning is None else max_conditioning))
         self.largest = max(largest, 0)
         freedom = np.maximum(self.n - 2 - np.arange(self.largest + 1), 1e-9)
         quantile = student.isf(alpha / 2, freedom)
-        self.bars = 0.5 * freedom * np.log1p(quantile**2 / freedom)
+        self.bars = freedom * np.log1p(quantile**2 / freedom)
         self.freedom = freedom
 
     def __call__(self, monitor: Monitor, state: State) -> None:
@@ -101,7 +102,7 @@ class Mmpc:
 
     def _association(self, target: int, given: tuple[int, ...]) -> Floats:
         """How far the association of the target with each column is above what independence would show, (d,)."""
-        # Without a penalty a gain is −(n/2) log(1 − r²).
+        # Where parents cost nothing, a gain is −n log(1 − r²).
         above = self.scores.gains(target, given) * (self.freedom[len(given)] / self.n) - self.bars[len(given)]
         return np.asarray(above)
 

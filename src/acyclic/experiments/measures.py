@@ -215,8 +215,9 @@ def check_candidate(settings: Mapping[str, Any]) -> None:
 def _candidate(case: Case) -> tuple[Floats, Verdict, Stopwatch]:
     watch = Stopwatch()
     notears = replace(case, method=(("learner", "Notears"), *case.method))
-    _, verdict, learner = learn_graph(notears, draw_truth(case).X, watch)
-    return learner.solution_.weights**2, verdict, watch
+    _, verdict, model = learn_graph(notears, draw_truth(case).X, watch)
+    assert model is not None
+    return model.solution_.weights**2, verdict, watch
 
 
 def _words(case: Case, verdict: Verdict) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from acyclic.errors import InputError
 from acyclic.experiments.cases import Case, Scalar, canonical, digest, pairs
-from acyclic.experiments.measures import MEASURES, made
+from acyclic.experiments.measures import MEASURES, make_estimator
 from acyclic.experiments.store import Record, Store
 
 DRAWINGS = ("grid", "row", "metrics", "times", "gradient-norms", "truncation", "table", "products")
@@ -121,7 +121,7 @@ class Plan:
         """Make each learner once: raises MissingExtraError where one needs a package that is not there."""
         for method in self.methods.values():
             if "learner" in method.settings:
-                made(method.settings)
+                make_estimator(method.settings)
 
     def records(self, store: Store) -> dict[Setting, list[Record]]:
         """What the store holds for each setting, ordered by run."""

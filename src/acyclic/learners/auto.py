@@ -92,7 +92,9 @@ class Auto(DagLearner):
         state = monitor.run(run.stages, State(start))
         best = run.best or _weigh(table.moments, start, equal=True)
         return Found(
-            solution=state.solution(0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0),
+            solution=state.solution(
+                0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0
+            ),
             method=self.method,
             orientation=Orientation.EQUAL_VARIANCES if best.equal else Orientation.INDEPENDENCE,
             settings={"noise variances": "equal" if best.equal else "unequal"},

@@ -12,7 +12,6 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, search_orders
-from acyclic.discrete.selection import PenaltyRule
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path_gram
 
+from acyclic.data.dependence import DEPENDENT
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
@@ -21,7 +22,8 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.ranges import Range, one_of
 from acyclic.running import Monitor, State
-from acyclic.scores.regression import DEPENDENT, least_squares
+from acyclic.scores.local import price_of_parent
+from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats, Integers
 
@@ -182,5 +184,6 @@ def _path_end(gram: Floats, moment: Floats, variance: float, n: float) -> Floats
         _, _, path = lars_path_gram(size * moment, gram * np.outer(size, size), n_samples=1, method="lasso")
     steps = path * size[:, None]
     residual = variance - 2 * moment @ steps + np.einsum("ik,ij,jk->k", steps, gram, steps, optimize=True)
-    bic = n * residual / noise + np.log(n) * np.count_nonzero(np.abs(path) > np.finfo(float).eps, axis=0)
+    parents = np.count_nonzero(np.abs(path) > np.finfo(float).eps, axis=0)
+    bic = n * residual / noise + price_of_parent("bic", n, p) * parents
     return np.asarray(steps[:, int(bic.argmin())])

@@ -9,14 +9,15 @@ import numpy as np
 from scipy import linalg, stats
 from scipy.interpolate import BSpline
 
+from acyclic.data.dependence import DEPENDENT_ROWS
 from acyclic.types import Bools, Floats
 
 DEGREE = 3
 LARGEST_BASIS = 10
 # Rows for each coefficient, below which the basis is made smaller.
 ROWS_PER_COEFFICIENT = 3
-# Condition from which on columns of a design count as dependent, and the share of a sum of squares that is rounding.
-DEPENDENT, ROUNDING = 1e-8, 1e-20
+# The share of a sum of squares that is rounding.
+ROUNDING = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +164,10 @@ def _design(rows: Floats, parents: tuple[int, ...], splines: tuple[Spline, ...])
 
 def _least_squares(design: Floats, y: Floats) -> Floats:
     scale = float(np.abs(y).max()) or 1.0
-    return np.asarray(linalg.lstsq(design, y / scale, DEPENDENT, check_finite=False, lapack_driver="gelsy")[0] * scale)
+    beta = linalg.lstsq(design, y / scale, DEPENDENT_ROWS, check_finite=False, lapack_driver="gelsy")[0]
+    return np.asarray(beta * scale)
 
 
 def _residual_sum(design: Floats, y: Floats) -> tuple[float, int]:
-    beta, _, rank, _ = linalg.lstsq(design, y, DEPENDENT, check_finite=False, lapack_driver="gelsy")
+    beta, _, rank, _ = linalg.lstsq(design, y, DEPENDENT_ROWS, check_finite=False, lapack_driver="gelsy")
     return float(np.sum((y - design @ beta) ** 2)), int(rank)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.scores.residuals import residual_variances, variances_and_products
 from acyclic.types import Floats
 
 
@@ -48,12 +49,6 @@ class _Gaussian(Score):
         self.n_nodes = len(self.S)
         self.scale = 0.5 * float(self.S.trace())
 
-    def _residual_variances(self, W: Floats) -> tuple[Floats, Floats]:
-        """diag R, shape (d,), and S(I − W)."""
-        SR = self.S @ W
-        np.subtract(self.S, SR, out=SR)
-        return np.maximum(SR.diagonal() - np.einsum("ij,ij->j", W, SR), 0.0), SR
-
 
 class LeastSquares(_Gaussian):
     """½ tr R = (1/2n)‖X − XW‖², columns centred.
@@ -68,7 +63,7 @@ class LeastSquares(_Gaussian):
 
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
         """See Score."""
-        variances, SR = self._residual_variances(W)
+        variances, SR = variances_and_products(self.S, W)
         return 0.5 * float(variances.sum()), np.negative(SR, out=SR)
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
@@ -107,14 +102,14 @@ class GaussianEqualVariance(_Likelihood):
 
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
         """See Score."""
-        variances, SR = self._residual_variances(W)
+        variances, SR = variances_and_products(self.S, W)
         total, (jacobian, inverse) = float(np.maximum(variances, self.floor).sum()), self._jacobian(W)
         value = 0.5 * self.n_nodes * np.log(self.moments.n * total) + jacobian
         return float(value), inverse - (self.n_nodes / total) * SR
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
         """See Score: the logarithm's weight at W, without its own second derivative."""
-        total = np.maximum(self._residual_variances(W)[0], self.floor).sum()
+        total = np.maximum(residual_variances(self.S, W), self.floor).sum()
         return self.S, np.full(self.n_nodes, self.n_nodes / total)
 
 
@@ -123,14 +118,14 @@ class GaussianUnequalVariance(_Likelihood):
 
     def value_and_gradient(self, W: Floats) -> tuple[float, Floats]:
         """See Score."""
-        variances, SR = self._residual_variances(W)
+        variances, SR = variances_and_products(self.S, W)
         held, (jacobian, inverse) = np.maximum(variances, self.floor), self._jacobian(W)
         value = 0.5 * np.log(self.moments.n * held).sum() + jacobian
         return float(value), inverse - SR * np.where(variances > self.floor, 1 / held, 0.0)
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
         """See Score: the logarithms' weights at W, without their own second derivatives."""
-        return self.S, 1 / np.maximum(self._residual_variances(W)[0], self.floor)
+        return self.S, 1 / np.maximum(residual_variances(self.S, W), self.floor)
 
 
 class _Rows(Score):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acyclic.data.moments import Moments
+from acyclic.scores.residuals import noise_variances
 from acyclic.types import Floats
 
 
@@ -39,19 +39,10 @@ class EqualVariances:
     @classmethod
     def of(cls, moments: Moments, weights: Floats) -> EqualVariances:
         """Test the residuals that weights leave."""
-        held, parents = residual_variances(moments, weights)
+        held, parents = noise_variances(moments, weights)
         if not len(held):
             return cls(0.0, 0.0, 1.0)
         unbiased = held * moments.n / np.maximum(moments.n - parents - 1, 1)
         statistic = moments.n * float(len(held) * np.log(unbiased.mean()) - np.log(unbiased).sum())
         limit = 2 * (len(held) - 1) * float(np.log(moments.n))
         return cls(statistic, limit, float(unbiased.max() / unbiased.min()))
-
-
-def residual_variances(moments: Moments, weights: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """Residual variances of the columns that vary, none quite zero, and their numbers of parents."""
-    S = moments.covariance
-    residual = np.eye(len(S)) - weights
-    varying = np.diag(S) > 0
-    left = np.einsum("ij,ij->j", residual, S @ residual)[varying]
-    return np.maximum(left, 1e-12 * np.diag(S)[varying]), np.count_nonzero(weights, axis=0)[varying]

@@ -1,4 +1,4 @@
-"""Regressions of one column on others, from the covariance alone: weights, Lasso, and the Gaussian score of a node."""
+"""Regressions of one column on others, from the covariance alone: weights of least squares, and the Lasso."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from acyclic._native import elastic_net
+from acyclic.data.dependence import DEPENDENT
 from acyclic.data.mask import Mask
 from acyclic.deadline import Deadline
 from acyclic.types import Bools, Floats
-
-# A column with less than this share of its variance left is a linear function of those it was regressed on.
-DEPENDENT = 1e-10
 
 
 def least_squares(

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from acyclic.data.knowledge import compile_knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
-from acyclic.discrete.selection import penalty_per_parent
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
+from acyclic.scores.local import bic_of_weights
 from acyclic.scores.regression import least_squares
+from acyclic.scores.residuals import noise_variances, residual_variances
 from acyclic.trust.bootstrap import was_cut
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner, with_settings
 from acyclic.trust.stability import check_l1, require_l1, stability_selection
@@ -239,17 +240,14 @@ def _cut_graphs(learner: ContinuousLearner, moments: Moments, found: Fit, cuts: 
 
 def _judge(train: Moments, held_out: Moments | None, edges: Bools, equal: bool) -> tuple[float, int]:
     """Score of a graph refitted on `train`, with its number of edges."""
-    S, count = train.covariance, int(np.count_nonzero(edges))
-    varying = np.diag(S) > 0
-    residual = np.eye(len(S)) - least_squares(S, edges)
-    left = np.maximum(np.einsum("ij,ij->j", residual, S @ residual), 1e-12 * np.diag(S))[varying]
-    variances = np.full_like(left, left.mean()) if equal and left.size else left
+    weights, count = least_squares(train.covariance, edges), int(np.count_nonzero(edges))
     if held_out is None:
-        cost = penalty_per_parent("ebic", train.n, len(S)) / train.n
-        return float(np.log(variances).sum() + cost * count), count
+        return bic_of_weights(train, weights, "equal" if equal else "unequal") / train.n, count
+    left, _ = noise_variances(train, weights)
+    variances = np.full_like(left, left.mean()) if equal and left.size else left
     shift = held_out.mean - train.mean
     second = held_out.covariance + np.outer(shift, shift)
-    squares = np.einsum("ij,ij->j", residual, second @ residual)[varying]
+    squares = residual_variances(second, weights)[np.diag(train.covariance) > 0]
     return float(0.5 * (np.log(2 * np.pi * variances) + squares / variances).sum()), count
 
 

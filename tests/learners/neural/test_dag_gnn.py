@@ -15,13 +15,13 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import acyclic
-from acyclic.continuous.loops.augmented_lagrangian import finish_schedule
-from acyclic.facts import Empty, Ended
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.continuous.loops.augmented_lagrangian import finish_schedule
 from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
+from acyclic.facts import Empty, Ended
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.neural.dag_gnn.learner import DagGnn

@@ -12,12 +12,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from acyclic.facts import Orientation
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
+from acyclic.facts import Orientation
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.neural.gran_dag.learner import GranDag

@@ -17,14 +17,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from acyclic.facts import Ended
 from acyclic._native import elastic_net
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.continuous.problem import Penalty
-from acyclic.data.knowledge import Knowledge, Mask
+from acyclic.data.knowledge import Knowledge
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
+from acyclic.facts import Ended
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.running import Monitor, State

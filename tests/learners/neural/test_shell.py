@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import acyclic
-from acyclic.facts import Caution, Fact
 from acyclic.errors import InputError, MissingExtraError
+from acyclic.facts import Caution, Fact
 
 QUICK = {
     "NotearsMlp": {"max_rounds": 2},

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from acyclic.constraints.base import Constraint
 from acyclic.continuous.problem import Penalty
-from acyclic.data.knowledge import Mask
+from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.types import Floats, Integers
 
