@@ -276,7 +276,7 @@ class Accumulator:
 
     def __init__(self, names: Sequence[str], missing: Missing = "error") -> None:
         check_missing(missing)
-        self.names, self.missing = check_names(names), missing
+        self.names, self.missing = tuple(names), missing
         d = len(self.names)
         self.n_rows = self.n_incomplete = self.n_empty = 0
         self._step = max(1, _BLOCK_VALUES // d)
@@ -329,19 +329,21 @@ class Accumulator:
     def _add_block(self, pieces: list[_Piece]) -> None:
         rows, weights = self._gather(pieces)
         self.n_rows += len(rows)
-        mean = np.average(rows, axis=0, weights=weights)
+        mean = rows.mean(axis=0)
         # A mean is finite only if every cell is: one pass tells whether a mask is needed at all.
         whole = bool(np.isfinite(mean).all())
+        known = mean if whole and weights is None else None
         if not whole:
             rows, weights = self._examine(rows, weights, pieces)
-        if not len(rows):
-            return
-        if self._settle_origin(rows) or not whole:
-            mean = np.average(rows, axis=0, weights=weights)
+            if not len(rows):
+                return
+        if self._unsettled.any():
+            self._settle_origin(rows, mean if whole else rows.mean(axis=0))
+            known = None
         if self.missing == "em":
             self._incomplete.add_patterns(rows, weights)
         if whole or not np.isnan(rows).any():
-            part = _sum_about(mean, rows, weights)
+            part = _sum_block(rows, weights, known)
             self._complete = part if self._complete is None else _merge(self._complete, part)
         else:
             self._has_holes = True
@@ -358,11 +360,8 @@ class Accumulator:
         weights = [piece.weights for piece in pieces if piece.weights is not None]
         return self._buffer[:count], np.concatenate(weights) if weights else None
 
-    def _settle_origin(self, rows: Floats) -> bool:
-        """Move rows and origin to a mean of these rows where there is none yet; sums then lose no digits to it."""
-        if not self._unsettled.any():
-            return False
-        mean = rows.mean(axis=0)
+    def _settle_origin(self, rows: Floats, mean: Floats) -> None:
+        """Move rows and origin to the mean of these rows where there is none yet: sums lose no digits to it."""
         for column in np.flatnonzero(~np.isfinite(mean) | (rows[0] == rows[-1])):
             values = rows[np.isfinite(rows[:, column]), column]
             if values.size and np.all(values == values[0]):
@@ -374,7 +373,6 @@ class Accumulator:
         step = np.where(found, mean, 0.0)
         rows -= step
         self._origin, self._unsettled = self._origin + step, self._unsettled & ~found
-        return bool(found.any())
 
     def _examine(self, rows: Floats, weights: Floats | None, pieces: list[_Piece]) -> tuple[Floats, Floats | None]:
         """Count missing cells, refuse what the policy does not take, and leave out rows that do not count."""
@@ -453,8 +451,9 @@ def _merge(left: _Sums, right: _Sums) -> _Sums:
     return _Sums(n, left.mean + step * (right.n / n), scatter)
 
 
-def _sum_about(mean: Floats, rows: Floats, weights: Floats | None) -> _Sums:
-    """Sums of one block about its mean; ``rows`` is overwritten."""
+def _sum_block(rows: Floats, weights: Floats | None, mean: Floats | None) -> _Sums:
+    """Sums of one block about its mean, which may be known; ``rows`` is overwritten."""
+    mean = np.average(rows, axis=0, weights=weights) if mean is None else mean
     rows -= mean
     if weights is None:
         return _Sums(len(rows), mean, rows.T @ rows)

@@ -88,7 +88,9 @@ class Reading:
             rows = self._transform(block)
             accumulator.add(rows, block.weights, block.place)
             if kept is not None:
-                kept = [*kept, rows] if values.n_rows * len(self.columns) <= _KEPT_VALUES else None
+                kept.append(rows)
+            if values.n_rows * len(self.columns) > _KEPT_VALUES:
+                kept = None
         moments, absences = accumulator.finish()
         kinds = values.kinds(self.source.booleans)
         return Content(

@@ -226,6 +226,7 @@ class FrameSource:
     refused: Mapping[str, str]
     booleans: frozenset[str]
     objects: frozenset[str]
+    floats: frozenset[str]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -259,14 +260,17 @@ class FrameSource:
         kinds = dict(zip(names, schema.values()))
         booleans = frozenset(name for name, kind in kinds.items() if kind == nw.Boolean)
         objects = frozenset(name for name, kind in kinds.items() if not kind.is_numeric()) - booleans
-        return cls(frame, dict(zip(names, schema)), refused, booleans, objects)
+        floats = frozenset(name for name, kind in kinds.items() if kind == nw.Float64)
+        return cls(frame, dict(zip(names, schema)), refused, booleans, objects, floats)
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
         import narwhals.stable.v2 as nw
 
-        # By position, for the names of a pandas frame may be anything.
-        start, chosen = 0, self.frame.select(nw.nth([self.names.index(name) for name in columns]))
+        start, chosen = 0, self.frame
+        if columns != self.names:
+            # By position, for the names of a pandas frame may be anything.
+            chosen = chosen.select(nw.nth([self.names.index(name) for name in columns]))
         for frame in _eager_pieces(chosen, max(1, _BLOCK_VALUES // len(columns))):
             place = partial(_row, start)
             start += len(frame)
@@ -276,9 +280,8 @@ class FrameSource:
         import narwhals.stable.v2 as nw
 
         if not self.objects.intersection(columns):
-            floats = all(kind == nw.Float64 for kind in frame.schema.values())
-            array = (frame if floats else frame.select(nw.all().cast(nw.Float64))).to_numpy()
-            return np.asarray(array, dtype=np.float64)
+            plain = frame if self.floats.issuperset(columns) else frame.select(nw.all().cast(nw.Float64))
+            return np.asarray(plain.to_numpy(), dtype=np.float64)
         parts = []
         for name in columns:
             series = frame.get_column(self.natives[name])
