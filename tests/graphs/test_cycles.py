@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 
 from acyclic.errors import CycleError, InputError
-from acyclic.graphs.checks import square_matrix
-from acyclic.graphs.cycles import find_cycle, is_acyclic, strongly_connected_components, topological_order
+from acyclic.graphs.checks import check_square
+from acyclic.graphs.cycles import find_cycle, is_acyclic, label_components, sort_topologically
 from strategies import dags, square_weights
 
 
@@ -20,10 +20,10 @@ def test_the_answers_agree_with_networkx_and_with_each_other(weights):
     assert is_acyclic(weights) == acyclic
     assert (find_cycle(weights) is None) == acyclic
     if acyclic:
-        assert topological_order(weights).tolist() == list(networkx.lexicographical_topological_sort(graph))
+        assert sort_topologically(weights).tolist() == list(networkx.lexicographical_topological_sort(graph))
     else:
         with pytest.raises(CycleError):
-            topological_order(weights)
+            sort_topologically(weights)
 
 
 @given(square_weights())
@@ -36,7 +36,7 @@ def test_a_found_cycle_is_one(weights):
 
 @given(square_weights())
 def test_components_agree_with_networkx(weights):
-    labels = strongly_connected_components(weights)
+    labels = label_components(weights)
     found = {frozenset(np.flatnonzero(labels == label).tolist()) for label in labels}
     assert found == set(map(frozenset, networkx.strongly_connected_components(as_networkx(weights))))
     assert set(labels.tolist()) == set(range(len(found)))
@@ -44,7 +44,7 @@ def test_components_agree_with_networkx(weights):
 
 @given(dags())
 def test_parents_come_before_children(dag):
-    rank = np.argsort(topological_order(dag.weights))
+    rank = np.argsort(sort_topologically(dag.weights))
     sources, targets = np.nonzero(dag.weights)
     assert (rank[sources] < rank[targets]).all()
 
@@ -63,10 +63,10 @@ def test_short_cycles_are_preferred():
 def test_a_cycle_error_names_the_cycle():
     ring = np.roll(np.eye(3), 1, axis=1)
     with pytest.raises(CycleError, match="a → ' b' → '' → a") as caught:
-        topological_order(ring, ["a", " b", ""])
+        sort_topologically(ring, ["a", " b", ""])
     assert caught.value.cycle == ("a", " b", "")
     with pytest.raises(CycleError, match="x0 → x1 → x2 → x0"):
-        topological_order(ring)
+        sort_topologically(ring)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +84,14 @@ def test_a_cycle_error_names_the_cycle():
     ],
 )
 def test_what_is_no_matrix_of_weights_is_refused_in_words(matrix, words):
-    for function in (is_acyclic, find_cycle, topological_order, strongly_connected_components, square_matrix):
+    for function in (is_acyclic, find_cycle, sort_topologically, label_components, check_square):
         with pytest.raises(InputError, match=words):
             function(matrix)
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float32, np.float64])
 def test_every_real_dtype_is_taken(dtype):
-    assert topological_order(np.array([[0, 0], [1, 0]], dtype=dtype)).tolist() == [1, 0]
+    assert sort_topologically(np.array([[0, 0], [1, 0]], dtype=dtype)).tolist() == [1, 0]
 
 
 def test_a_tiny_weight_is_an_edge_and_negative_zero_is_none():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.drawing import LARGEST_PICTURE, NEGATIVE, POSITIVE, curve, stroke_width, to_svg
+from acyclic.graphs.drawing import LARGEST_PICTURE, NEGATIVE, POSITIVE, draw_curve, scale_stroke, to_svg
 from strategies import any_weights, dags, hostile_names
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,11 +39,11 @@ def test_sign_strength_and_assumption_show():
 
 
 def test_curve_passes_its_points():
-    assert curve([(0, 0), (10, 4)]) == "M0.0 0.0C5.0 0.0 5.0 4.0 10.0 4.0"
+    assert draw_curve([(0, 0), (10, 4)]) == "M0.0 0.0C5.0 0.0 5.0 4.0 10.0 4.0"
 
 
 def test_stroke_width_grows_with_the_weight():
-    assert 0 < stroke_width(0.01, 2.0) < stroke_width(-1.0, 2.0) < stroke_width(2.0, 2.0)
+    assert 0 < scale_stroke(0.01, 2.0) < scale_stroke(-1.0, 2.0) < scale_stroke(2.0, 2.0)
 
 
 def test_a_notebook_shows_a_picture_or_a_line():

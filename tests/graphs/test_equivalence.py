@@ -8,7 +8,14 @@ from hypothesis import given
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import Cpdag, compelled, consistent_extension, cpdag, meek_closure, reversible
+from acyclic.graphs.equivalence import (
+    Cpdag,
+    apply_meek_rules,
+    extend_consistently,
+    find_compelled,
+    find_cpdag,
+    find_reversible,
+)
 from strategies import dags
 
 
@@ -52,15 +59,15 @@ def all_dags(n):
 def check_against_enumeration(adjacency):
     members = equivalent(adjacency)
     shared = np.logical_and.reduce(members)
-    np.testing.assert_array_equal(compelled(adjacency), shared)
-    np.testing.assert_array_equal(reversible(adjacency), adjacency & ~shared)
-    graph = cpdag(adjacency)
+    np.testing.assert_array_equal(find_compelled(adjacency), shared)
+    np.testing.assert_array_equal(find_reversible(adjacency), adjacency & ~shared)
+    graph = find_cpdag(adjacency)
     np.testing.assert_array_equal(graph.arcs, np.logical_or.reduce(members))
     assert graph.is_complete
-    extension = consistent_extension(graph)
+    extension = extend_consistently(graph)
     assert any(np.array_equal(extension, member) for member in members)
     colliders = v_structures(adjacency)
-    closed = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    closed = apply_meek_rules(colliders, graph.skeleton & ~(colliders | colliders.T))
     np.testing.assert_array_equal(closed[0], graph.directed)
     np.testing.assert_array_equal(closed[1], graph.undirected)
 
@@ -87,9 +94,9 @@ def test_meek_with_background_knowledge_against_enumeration():
     for _ in range(40):
         order = rng.permutation(5)
         dag = np.triu(rng.random((5, 5)) < rng.uniform(0.4, 1), 1)[np.ix_(order, order)]
-        graph = cpdag(dag)
+        graph = find_cpdag(dag)
         known = dag & graph.undirected & (rng.random((5, 5)) < 0.3)
-        directed, undirected = meek_closure(graph.directed | known, graph.undirected & ~(known | known.T))
+        directed, undirected = apply_meek_rules(graph.directed | known, graph.undirected & ~(known | known.T))
         members = [member for member in equivalent(dag) if member[known].all()]
         np.testing.assert_array_equal(directed, np.logical_and.reduce(members))
         np.testing.assert_array_equal(directed | undirected, np.logical_or.reduce(members))
@@ -134,7 +141,7 @@ def test_each_rule_against_enumeration_in_every_order_of_the_nodes(directed, und
             for member in orientations(skeleton)
             if member[arrows].all() and colliders(member) == colliders(arrows)
         ]
-        closed, remaining = meek_closure(arrows, lines)
+        closed, remaining = apply_meek_rules(arrows, lines)
         assert closed[order.index(found[0]), order.index(found[1])]
         np.testing.assert_array_equal(closed, np.logical_and.reduce(members))
         np.testing.assert_array_equal(closed | remaining, np.logical_or.reduce(members))
@@ -143,7 +150,7 @@ def test_each_rule_against_enumeration_in_every_order_of_the_nodes(directed, und
 @given(dags(max_nodes=12))
 def test_the_extension_is_in_the_class(dag):
     graph = dag.cpdag()
-    member = Dag(consistent_extension(graph), dag.names)
+    member = Dag(extend_consistently(graph), dag.names)
     assert member.cpdag() == graph
     np.testing.assert_array_equal(v_structures(member.adjacency), v_structures(dag.adjacency))
 
@@ -151,7 +158,7 @@ def test_the_extension_is_in_the_class(dag):
 @given(dags(max_nodes=12))
 def test_both_ways_to_the_cpdag_agree(dag):
     graph, colliders = dag.cpdag(), v_structures(dag.adjacency)
-    directed, undirected = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    directed, undirected = apply_meek_rules(colliders, graph.skeleton & ~(colliders | colliders.T))
     np.testing.assert_array_equal(directed, graph.directed)
     np.testing.assert_array_equal(undirected, graph.undirected)
 
@@ -162,10 +169,10 @@ def test_both_ways_agree_on_a_large_graph():
     dag = Dag(np.triu(rng.random((300, 300)) < 4 / 299, 1)[np.ix_(order, order)])
     graph, colliders = dag.cpdag(), v_structures(dag.adjacency)
     assert 0 < np.count_nonzero(graph.undirected) and 0 < np.count_nonzero(graph.directed)
-    directed, undirected = meek_closure(colliders, graph.skeleton & ~(colliders | colliders.T))
+    directed, undirected = apply_meek_rules(colliders, graph.skeleton & ~(colliders | colliders.T))
     np.testing.assert_array_equal(directed, graph.directed)
     np.testing.assert_array_equal(undirected, graph.undirected)
-    assert cpdag(consistent_extension(graph)) == graph
+    assert find_cpdag(extend_consistently(graph)) == graph
 
 
 def test_a_four_cycle_skeleton_is_no_class_of_dags():
@@ -173,7 +180,7 @@ def test_a_four_cycle_skeleton_is_no_class_of_dags():
     graph = Cpdag(["a", "b", "c", "d"], np.zeros((4, 4)), ring | ring.T)
     assert not graph.is_complete
     with pytest.raises(InputError, match="a, b, c, d"):
-        consistent_extension(graph)
+        extend_consistently(graph)
 
 
 def test_too_few_or_too_many_directions_are_not_complete():
@@ -222,6 +229,6 @@ def test_impossible_mixtures_are_refused_in_words(directed, undirected, words):
 
 def test_cpdag_needs_a_dag_and_takes_names_for_arrays_only():
     with pytest.raises(CycleError):
-        cpdag([[0, 1], [1, 0]])
+        find_cpdag([[0, 1], [1, 0]])
     with pytest.raises(InputError, match="a Dag has its own"):
-        cpdag(Dag([[0]]), names=["a"])
+        find_cpdag(Dag([[0]]), names=["a"])

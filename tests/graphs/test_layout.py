@@ -6,7 +6,16 @@ from hypothesis import given
 
 from acyclic.data.simulate import random_dag
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.layout import EDGE_GAP, NODE_GAP, NODE_HEIGHT, _Drawing, _inversions, assign_layers, label, layout
+from acyclic.graphs.layout import (
+    EDGE_GAP,
+    NODE_GAP,
+    NODE_HEIGHT,
+    _count_inversions,
+    _Drawing,
+    assign_layers,
+    place_nodes,
+    shorten_name,
+)
 from strategies import dags
 
 
@@ -17,7 +26,7 @@ def drawing(dag):
 
 @given(dags(max_nodes=12))
 def test_every_edge_leads_to_the_right(dag):
-    placed = layout(dag)
+    placed = place_nodes(dag)
     for i, j in np.argwhere(dag.adjacency).tolist():
         xs = [placed.x[i] + placed.widths[i] / 2, *(x for x, _ in placed.bends.get((i, j), ()))]
         xs.append(placed.x[j] - placed.widths[j] / 2)
@@ -27,7 +36,7 @@ def test_every_edge_leads_to_the_right(dag):
 
 @given(dags(max_nodes=12))
 def test_no_two_nodes_overlap_and_all_lie_in_the_box(dag):
-    placed = layout(dag)
+    placed = place_nodes(dag)
     for i, j in combinations(range(dag.n_nodes), 2):
         beside = abs(placed.x[i] - placed.x[j]) >= (placed.widths[i] + placed.widths[j]) / 2
         assert beside or abs(placed.y[i] - placed.y[j]) >= NODE_HEIGHT
@@ -39,7 +48,7 @@ def test_no_two_nodes_overlap_and_all_lie_in_the_box(dag):
 
 @given(dags(max_nodes=10))
 def test_a_bend_is_clear_of_the_nodes_of_its_layer(dag):
-    placed, drawn = layout(dag), drawing(dag)
+    placed, drawn = place_nodes(dag), drawing(dag)
     for bends in placed.bends.values():
         for x, y in bends:
             column = np.flatnonzero((np.abs(placed.x - x) < 1e-6) & dag.adjacency.any(axis=0))
@@ -49,7 +58,7 @@ def test_a_bend_is_clear_of_the_nodes_of_its_layer(dag):
 
 def test_the_same_graph_has_the_same_places():
     dag = Dag(random_dag(40, "SF3", 1).astype(float))
-    once, again = layout(dag), layout(dag)
+    once, again = place_nodes(dag), place_nodes(dag)
     assert once.x.tobytes() == again.x.tobytes() and once.y.tobytes() == again.y.tobytes()
     assert once.bends == again.bends
 
@@ -66,36 +75,36 @@ def test_crossings_are_found_and_removed():
     # a, b, c lead to z, y, x: three crossings as given, none in the best order.
     dag = Dag.from_edges([("a", "z"), ("b", "y"), ("c", "x")], names=["a", "b", "c", "x", "y", "z"])
     drawn = drawing(dag)
-    assert drawn.crossings() == 3
-    drawn.order()
-    assert drawn.crossings() == 0
+    assert drawn.count_crossings() == 3
+    drawn.sort_layers()
+    assert drawn.count_crossings() == 0
 
 
 @given(dags(max_nodes=10))
 def test_ordering_never_adds_crossings(dag):
     drawn = drawing(dag)
-    before = drawn.crossings()
-    drawn.order()
-    assert drawn.crossings() <= before
+    before = drawn.count_crossings()
+    drawn.sort_layers()
+    assert drawn.count_crossings() <= before
 
 
 def test_inversions_are_those_of_the_definition():
     rng = np.random.default_rng(0)
     pairs = rng.integers(0, 6, (40, 2)).astype(float)
     naive = sum((a[0] - b[0]) * (a[1] - b[1]) < 0 for a, b in combinations(pairs.tolist(), 2))
-    assert _inversions(pairs) == naive
+    assert _count_inversions(pairs) == naive
 
 
 def test_isolated_nodes_are_below_the_rest():
     dag = Dag.from_edges([("a", "b")], names=["a", "b", *(f"alone {k}" for k in range(30))])
-    placed = layout(dag)
+    placed = place_nodes(dag)
     assert placed.y[2:].min() > placed.y[:2].max() + NODE_HEIGHT
     assert len(set(placed.y[2:].tolist())) > 1
 
 
 def test_a_chain_is_straight():
     dag = Dag.from_edges([("a", "b"), ("b", "c"), ("c", "d")], names=["a", "b", "c", "d"])
-    assert np.ptp(layout(dag).y) == pytest.approx(0)
+    assert np.ptp(place_nodes(dag).y) == pytest.approx(0)
 
 
 def test_many_bends_move_closer():
@@ -108,4 +117,4 @@ def test_many_bends_move_closer():
     ("name", "drawn"), [("rain", "rain"), ("two\nlines", "two lines"), ("", "∅"), ("n" * 300, "n" * 23 + "…")]
 )
 def test_labels_are_one_short_line(name, drawn):
-    assert label(name) == drawn
+    assert shorten_name(name) == drawn

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import is_acyclic, strongly_connected_components
+from acyclic.graphs.cycles import is_acyclic, label_components
 from acyclic.graphs.pruning import threshold, threshold_components, threshold_until_acyclic
 from strategies import dags, square_weights
 
@@ -17,7 +17,7 @@ def one_by_one(weights, cut, on_a_cycle_only):
     removed = [(i, i, kept[i, i]) for i in range(len(kept)) if kept[i, i] != 0]
     np.fill_diagonal(kept, 0.0)
     while not is_acyclic(kept):
-        labels = strongly_connected_components(kept)
+        labels = label_components(kept)
         edges = sorted(
             (abs(kept[i, j]), i, j)
             for i, j in np.argwhere(kept).tolist()

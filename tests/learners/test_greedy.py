@@ -18,7 +18,7 @@ from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Empty, Ended
 from acyclic.graphs.cycles import is_acyclic
-from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
+from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
 from acyclic.learners.ges import Ges
 from acyclic.learners.mmhc import Mmhc
 from acyclic.running import Monitor, State
@@ -79,10 +79,10 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
                 changed = dag.copy()
                 changed[i, j] = not dag[i, j]
                 if i != j and is_acyclic(changed):
-                    expected["delete" if dag[i, j] else "insert"].add(cpdag(changed))
+                    expected["delete" if dag[i, j] else "insert"].add(find_cpdag(changed))
                 changed[j, i] = True
-                if dag[i, j] and is_acyclic(changed) and cpdag(changed) != graph:
-                    expected["turn"].add(cpdag(changed))
+                if dag[i, j] and is_acyclic(changed) and find_cpdag(changed) != graph:
+                    expected["turn"].add(find_cpdag(changed))
         for name, neighbours in expected.items():
             found = set()
             for operator in (op for y in range(4) for op in getattr(search, name + "s")(y)):
@@ -97,7 +97,7 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
 def test_ges_finds_the_class_in_the_limit_of_many_rows(seed):
     weights = random_weights(random_dag(9, "ER2", seed), random_state=seed)
     model = Ges().fit(Moments(10**7, np.zeros(9), population_covariance(weights)))
-    assert model.cpdag_ == cpdag(weights)
+    assert model.cpdag_ == find_cpdag(weights)
 
 
 @pytest.mark.parametrize("learner", [Ges(), Mmhc()])
@@ -237,7 +237,7 @@ def test_mmpc_is_the_published_algorithm(seed):
 def test_mmpc_finds_the_skeleton_in_the_limit_of_many_rows():
     weights = random_weights(random_dag(8, "ER1", 5), random_state=5)
     found = mmpc(Moments(10**6, np.zeros(8), population_covariance(weights)))
-    assert np.array_equal(found.undirected, cpdag(weights).skeleton)
+    assert np.array_equal(found.undirected, find_cpdag(weights).skeleton)
 
 
 def test_conditioning_on_nothing_gives_the_correlated_pairs():

@@ -17,13 +17,13 @@ import numpy as np
 
 from acyclic.data.mask import Mask, arrow
 from acyclic.errors import CycleError, KnowledgeError
-from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import close_transitively
 
 __all__ = ["Knowledge", "compile_knowledge"]
 
-Edge = tuple[str, str]
+ColumnPair = tuple[str, str]
 
 ANY = "*"
 _SIGNS = {"+": (0.0, math.inf), "-": (-math.inf, 0.0)}
@@ -63,14 +63,14 @@ class Knowledge:
     acyclic.errors.KnowledgeError: the required edges close the cycle a → b → c → a
     """
 
-    forbidden: Sequence[Edge] = ()
-    required: Sequence[Edge] = ()
+    forbidden: Sequence[ColumnPair] = ()
+    required: Sequence[ColumnPair] = ()
     tiers: Sequence[Sequence[str]] = ()
     closed_tiers: Sequence[int] = ()
     roots: Sequence[str] = ()
     sinks: Sequence[str] = ()
-    signs: Mapping[Edge, str] = field(default_factory=dict)
-    bounds: Mapping[Edge, tuple[float, float]] = field(default_factory=dict)
+    signs: Mapping[ColumnPair, str] = field(default_factory=dict)
+    bounds: Mapping[ColumnPair, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for entry in fields(self):
@@ -210,7 +210,7 @@ def _canonical(key: str, value: Any) -> Any:
     return tuple(sorted(set(items)))
 
 
-def _pair(edge: Edge, value: Any) -> tuple[float, float]:
+def _pair(edge: ColumnPair, value: Any) -> tuple[float, float]:
     try:
         low, high = map(float, value)
     except (TypeError, ValueError):
@@ -275,7 +275,7 @@ def _against_required(knowledge: Knowledge) -> Iterator[str]:
     try:
         Dag.from_edges(edges, sorted({ANY, *chain.from_iterable(edges)}))
     except CycleError as error:
-        path = " → ".join(map(shown, (*error.cycle, error.cycle[0])))
+        path = " → ".join(map(show_name, (*error.cycle, error.cycle[0])))
         yield f"the required edges close the cycle {path}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.reachability import close_transitively
 from acyclic.types import Bools, Floats, Integers
 
@@ -116,4 +116,4 @@ class Mask:
 
 def arrow(edge: tuple[str, str]) -> str:
     """An edge in words."""
-    return f"{shown(edge[0])} → {shown(edge[1])}"
+    return f"{show_name(edge[0])} → {show_name(edge[1])}"

@@ -18,7 +18,7 @@ from scipy.linalg import solve_triangular
 from scipy.special import expit
 
 from acyclic.errors import InputError
-from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
 from acyclic.types import Floats
 
@@ -301,7 +301,7 @@ def _rows(
     shape = (-(-n // _BLOCK) * _BLOCK, d)
     columns = np.ascontiguousarray((_scales(scale, d) * _standard_noise(noise, shape, noise_rng)).T)
     streams = mechanism_rng.spawn(d)
-    for j in topological_order(weights):
+    for j in sort_topologically(weights):
         parents = np.flatnonzero(weights[:, j])
         if parents.size:
             columns[j] += _MECHANISMS[sem](weights[parents, j], columns[parents], streams[j])

@@ -18,6 +18,7 @@ from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
+from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
 from acyclic.graphs.reachability import find_reached
 from acyclic.running import Monitor, State
 from acyclic.scores.local import TOLERANCE, LocalScore
@@ -41,7 +42,7 @@ class EquivalenceClass:
 
     def __init__(self, dag: Bools) -> None:
         self.dag = dag
-        self.graph = cpdag(dag)
+        self.graph = find_cpdag(dag)
         self.arcs, self.joined = self.graph.arcs, self.graph.skeleton
         self.parents = [frozenset(np.flatnonzero(column).tolist()) for column in self.graph.directed.T]
         self.children = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.directed]
@@ -84,7 +85,7 @@ class EquivalenceClass:
 
 def _extended(directed: Bools, undirected: Bools) -> Bools | None:
     try:
-        return consistent_extension(Cpdag(None, directed, undirected))
+        return extend_consistently(Cpdag(None, directed, undirected))
     except InputError:
         return None
 

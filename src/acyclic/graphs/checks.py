@@ -15,7 +15,7 @@ from acyclic.types import Floats, Integers
 EdgeDirection = Literal["from row to column", "from column to row"]
 
 
-def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
+def check_square(matrix: ArrayLike, what: str = "weights") -> Floats:
     """Give `matrix` as a finite float64 array of shape (d, d), d ≥ 1, without a copy if it is one."""
     try:
         given = np.asarray(matrix)
@@ -38,18 +38,18 @@ def square_matrix(matrix: ArrayLike, what: str = "weights") -> Floats:
     return numbers
 
 
-def from_row_to_column(matrix: ArrayLike, edge_direction: str) -> Floats:
+def orient_matrix(matrix: ArrayLike, edge_direction: str) -> Floats:
     """Give a matrix stated in `edge_direction` in the library's own direction, from row to column."""
     if edge_direction not in ("from row to column", "from column to row"):
         raise InputError(
             f"edge_direction is {edge_direction!r}; say 'from row to column' if matrix[i, j] is the edge "
             "i → j, or 'from column to row' if it is the edge j → i"
         )
-    square = square_matrix(matrix)
+    square = check_square(matrix)
     return square if edge_direction == "from row to column" else square.T
 
 
-def shown(name: str) -> str:
+def show_name(name: str) -> str:
     """Give a node name as it appears in messages: bare if that is legible, else quoted and escaped."""
     return name if name and name.isprintable() and name == name.strip() else repr(name)
 
@@ -71,15 +71,15 @@ def check_names(names: Iterable[str] | None, n_nodes: int | None = None) -> tupl
         raise InputError(f"{len(given)} names were given for {n_nodes} nodes; give one name per node")
     if len(set(given)) < len(given):
         twice = next(name for position, name in enumerate(given) if name in given[:position])
-        raise InputError(f"the name {shown(twice)} is given to more than one node; names must be unique")
+        raise InputError(f"the name {show_name(twice)} is given to more than one node; names must be unique")
     return tuple(str(name) for name in given)
 
 
-def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
+def match_names(names: Sequence[str], wanted: Iterable[str]) -> Integers:
     """Give the positions in `names` of the `wanted` names, which must be the same names in some order."""
     targets = check_names(wanted)
     differences = [
-        f"{', '.join(map(shown, sorted(some)))} {fault}"
+        f"{', '.join(map(show_name, sorted(some)))} {fault}"
         for some, fault in ((set(names) - set(targets), "missing"), (set(targets) - set(names), "unknown"))
         if some
     ]
@@ -92,7 +92,7 @@ def permutation(names: Sequence[str], wanted: Iterable[str]) -> Integers:
 def explain_unknown(name: str, names: Sequence[str]) -> str:
     """Say that no node has a name, and which names are near it."""
     near = get_close_matches(str(name), names)
-    listed = ", ".join(map(shown, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
+    listed = ", ".join(map(show_name, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
     return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from acyclic.errors import CycleError
-from acyclic.graphs.checks import shown, square_matrix
+from acyclic.graphs.checks import check_square, show_name
 from acyclic.types import Bools, Integers
 
 
@@ -23,11 +23,11 @@ def is_acyclic(weights: ArrayLike) -> bool:
     >>> is_acyclic([[0, 1], [0, 0]]), is_acyclic([[0, 1], [1, 0]])
     (True, False)
     """
-    edges = square_matrix(weights) != 0
-    return not edges.diagonal().any() and bool(_components(edges).max() == len(edges) - 1)
+    edges = check_square(weights) != 0
+    return not edges.diagonal().any() and bool(_label_nodes(edges).max() == len(edges) - 1)
 
 
-def strongly_connected_components(weights: ArrayLike) -> Integers:
+def label_components(weights: ArrayLike) -> Integers:
     """Label each node with its strongly connected component.
 
     Parameters
@@ -42,24 +42,24 @@ def strongly_connected_components(weights: ArrayLike) -> Integers:
 
     Examples
     --------
-    >>> labels = strongly_connected_components([[0, 1, 0], [1, 0, 1], [0, 0, 0]])
+    >>> labels = label_components([[0, 1, 0], [1, 0, 1], [0, 0, 0]])
     >>> bool(labels[0] == labels[1] != labels[2])
     True
     """
-    return _components(square_matrix(weights) != 0)
+    return _label_nodes(check_square(weights) != 0)
 
 
-def sparse(edges: Bools) -> csr_array[np.int32, tuple[int, int]]:
+def make_sparse(edges: Bools) -> csr_array[np.int32, tuple[int, int]]:
     """Give a boolean matrix in the form that `scipy.sparse.csgraph` takes."""
     return csr_array(edges.astype(np.int32))
 
 
-def _components(edges: Bools) -> Integers:
-    labels = connected_components(sparse(edges), directed=True, connection="strong")[1]
+def _label_nodes(edges: Bools) -> Integers:
+    labels = connected_components(make_sparse(edges), directed=True, connection="strong")[1]
     return np.asarray(labels, dtype=np.intp)
 
 
-def topological_order(weights: ArrayLike, names: Sequence[str] | None = None) -> Integers:
+def sort_topologically(weights: ArrayLike, names: Sequence[str] | None = None) -> Integers:
     """Order the nodes so that every edge points forward; of the nodes that could come next, the first comes.
 
     Parameters
@@ -81,10 +81,10 @@ def topological_order(weights: ArrayLike, names: Sequence[str] | None = None) ->
 
     Examples
     --------
-    >>> topological_order([[0, 0, 0], [0, 0, 0], [1, 0, 0]]).tolist()
+    >>> sort_topologically([[0, 0, 0], [0, 0, 0], [1, 0, 0]]).tolist()
     [1, 2, 0]
     """
-    edges = square_matrix(weights) != 0
+    edges = check_square(weights) != 0
     waiting_for = np.count_nonzero(edges, axis=0)
     ready = np.flatnonzero(waiting_for == 0).tolist()
     order = []
@@ -96,7 +96,7 @@ def topological_order(weights: ArrayLike, names: Sequence[str] | None = None) ->
         for child in children[waiting_for[children] == 0].tolist():
             heappush(ready, child)
     if len(order) < len(edges):
-        raise _cycle_error(edges, names)
+        raise _make_cycle_error(edges, names)
     return np.array(order, dtype=np.intp)
 
 
@@ -116,11 +116,11 @@ def find_cycle(weights: ArrayLike) -> tuple[int, ...] | None:
     >>> find_cycle([[0, 1, 0], [0, 0, 1], [1, 0, 0]])
     (0, 1, 2)
     """
-    edges = square_matrix(weights) != 0
-    start = _first_on_a_cycle(edges)
+    edges = check_square(weights) != 0
+    start = _find_node_on_cycle(edges)
     if start is None:
         return None
-    reached, predecessors = breadth_first_order(sparse(edges), start)
+    reached, predecessors = breadth_first_order(make_sparse(edges), start)
     node = int(reached[edges[reached, start]][0])
     backwards = [node]
     while node != start:
@@ -129,8 +129,8 @@ def find_cycle(weights: ArrayLike) -> tuple[int, ...] | None:
     return tuple(reversed(backwards))
 
 
-def _first_on_a_cycle(edges: Bools) -> int | None:
-    labels = _components(edges)
+def _find_node_on_cycle(edges: Bools) -> int | None:
+    labels = _label_nodes(edges)
     shares_component = np.bincount(labels)[labels] > 1
     for on_cycle in (edges.diagonal(), (edges & edges.T).any(axis=0), shares_component):
         if on_cycle.any():
@@ -138,8 +138,8 @@ def _first_on_a_cycle(edges: Bools) -> int | None:
     return None
 
 
-def _cycle_error(edges: Bools, names: Sequence[str] | None) -> CycleError:
+def _make_cycle_error(edges: Bools, names: Sequence[str] | None) -> CycleError:
     nodes = find_cycle(edges) or ()
     cycle = [f"x{node}" if names is None else names[node] for node in nodes]
-    path = " → ".join(shown(name) for name in [*cycle, *cycle[:1]])
+    path = " → ".join(show_name(name) for name in [*cycle, *cycle[:1]])
     return CycleError(f"the graph must be acyclic, but it has the cycle {path}; remove one of these edges", cycle)

@@ -15,22 +15,22 @@ from acyclic.graphs.checks import (
     EdgeDirection,
     check_ends,
     check_names,
+    check_square,
     explain_unknown,
-    from_row_to_column,
-    permutation,
-    shown,
-    square_matrix,
+    match_names,
+    orient_matrix,
+    show_name,
 )
-from acyclic.graphs.cycles import sparse, topological_order
-from acyclic.graphs.drawing import picture
+from acyclic.graphs.cycles import make_sparse, sort_topologically
+from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
-from acyclic.graphs.equivalence import Cpdag, cpdag
+from acyclic.graphs.equivalence import Cpdag, find_cpdag
 from acyclic.graphs.exchange import make_networkx
 from acyclic.graphs.reachability import find_reached
 from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Floats, Integers
 
-Edge = tuple[str, str] | tuple[str, str, float]
+EdgeEntry = tuple[str, str] | tuple[str, str, float]
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -75,9 +75,9 @@ class Dag(Writable):
 
     def __init__(self, weights: ArrayLike, names: Iterable[str] | None = None) -> None:
         # Adding zero copies, and turns -0.0 into 0.0 so that equal graphs have equal bytes.
-        matrix = np.ascontiguousarray(square_matrix(weights) + 0.0)
+        matrix = np.ascontiguousarray(check_square(weights) + 0.0)
         node_names = check_names(names, len(matrix))
-        order = topological_order(matrix, node_names)
+        order = sort_topologically(matrix, node_names)
         matrix.flags.writeable = order.flags.writeable = False
         object.__setattr__(self, "weights", matrix)
         object.__setattr__(self, "names", node_names)
@@ -88,10 +88,10 @@ class Dag(Writable):
         cls, weights: ArrayLike, names: Iterable[str] | None = None, *, edge_direction: EdgeDirection
     ) -> Dag:
         """Make a DAG from a matrix whose direction is said: "from row to column" if entry (i, j) is i → j."""
-        return cls(from_row_to_column(weights, edge_direction), names)
+        return cls(orient_matrix(weights, edge_direction), names)
 
     @classmethod
-    def from_edges(cls, edges: Iterable[Edge], names: Iterable[str]) -> Dag:
+    def from_edges(cls, edges: Iterable[EdgeEntry], names: Iterable[str]) -> Dag:
         """Make a DAG from named edges (source, target, weight) or (source, target); the weight is then 1.
 
         Examples
@@ -104,7 +104,7 @@ class Dag(Writable):
         weights = np.zeros((len(node_names), len(node_names)))
         for edge in edges:
             source, target, weight = edge if len(edge) == 3 else (*edge, 1.0)
-            label = f"the edge {shown(source)} → {shown(target)}"
+            label = f"the edge {show_name(source)} → {show_name(target)}"
             check_ends(label, (source, target), index)
             if weight == 0 or not np.isfinite(weight):
                 raise InputError(f"{label} has the weight {weight}; a weight must be finite and not 0")
@@ -141,19 +141,19 @@ class Dag(Writable):
 
     def parents(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with an edge into `name`."""
-        return self._named(np.flatnonzero(self.weights[:, self._position(name)]))
+        return self._pick_names(np.flatnonzero(self.weights[:, self._find_node(name)]))
 
     def children(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with an edge from `name`."""
-        return self._named(np.flatnonzero(self.weights[self._position(name)]))
+        return self._pick_names(np.flatnonzero(self.weights[self._find_node(name)]))
 
     def ancestors(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with a directed path to `name`, itself not included."""
-        return self._named(np.flatnonzero(find_reached(self.adjacency.T, self._position(name))))
+        return self._pick_names(np.flatnonzero(find_reached(self.adjacency.T, self._find_node(name))))
 
     def descendants(self, name: str) -> tuple[str, ...]:
         """Names of the nodes with a directed path from `name`, itself not included."""
-        return self._named(np.flatnonzero(find_reached(self.adjacency, self._position(name))))
+        return self._pick_names(np.flatnonzero(find_reached(self.adjacency, self._find_node(name))))
 
     def total_effects(self) -> Floats:
         """Sum, over all directed paths i ⇝ j, of the products of weights along them: (I − W)⁻¹ − I.
@@ -169,16 +169,16 @@ class Dag(Writable):
 
     def reordered(self, names: Sequence[str]) -> Dag:
         """Give the same graph with its nodes in the order of `names`, a permutation of its own."""
-        positions = permutation(self.names, names)
+        positions = match_names(self.names, names)
         return Dag(self.weights[np.ix_(positions, positions)], names)
 
     def cpdag(self) -> Cpdag:
         """Give the completed partially directed graph of the Markov equivalence class."""
-        return cpdag(self)
+        return find_cpdag(self)
 
     def moral(self) -> Bools:
         """Symmetric boolean matrix of shape (d, d): joined by an edge, or parents of a common child."""
-        edges = sparse(self.adjacency)
+        edges = make_sparse(self.adjacency)
         moral = np.greater((edges + edges.T + edges @ edges.T).toarray(), 0)
         np.fill_diagonal(moral, False)
         return moral
@@ -200,21 +200,21 @@ class Dag(Writable):
         return hash((self.names, self.weights.tobytes()))
 
     def __repr__(self) -> str:
-        edges = [f"{shown(source)} → {shown(target)}" for source, target, _ in self.edges()[:4]]
+        edges = [f"{show_name(source)} → {show_name(target)}" for source, target, _ in self.edges()[:4]]
         listed = ", ".join([*edges[:3], "…"] if len(edges) > 3 else edges)
         return f"Dag({_count(self.n_nodes, 'node')}, {_count(self.n_edges, 'edge')}{listed and ': '}{listed})"
 
     def _repr_html_(self) -> str:
-        return picture(self)
+        return draw_picture(self)
 
     def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
         # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.
         return Dag, (self.weights, self.names)
 
-    def _named(self, nodes: Integers) -> tuple[str, ...]:
+    def _pick_names(self, nodes: Integers) -> tuple[str, ...]:
         return tuple(self.names[node] for node in nodes)
 
-    def _position(self, name: str) -> int:
+    def _find_node(self, name: str) -> int:
         if name not in self.names:
             raise InputError(explain_unknown(name, self.names))
         return self.names.index(name)

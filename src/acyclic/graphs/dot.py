@@ -13,7 +13,7 @@ from itertools import product
 from math import isfinite
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import shown
+from acyclic.graphs.checks import show_name
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 Attributes = dict[str, str]
@@ -48,13 +48,13 @@ def write_dot(graph: EdgeList) -> str:
       "a" -> "b" [label="0.5", beta="0.5"];
     }
     """
-    nodes = [f"  {_quoted(name)};" for name in graph.names]
+    nodes = [f"  {_quote(name)};" for name in graph.names]
     edges = []
     for source, target, weight, directed in graph.edges:
         attributes = f' [label="{weight:.3g}", beta="{weight!r}"]'
         if graph.is_class:
             attributes = "" if directed else " [dir=none]"
-        edges.append(f"  {_quoted(source)} -> {_quoted(target)}{attributes};")
+        edges.append(f"  {_quote(source)} -> {_quote(target)}{attributes};")
     return "\n".join(["digraph cpdag {" if graph.is_class else "digraph {", *nodes, *edges, "}", ""])
 
 
@@ -74,9 +74,9 @@ def write_dagitty(graph: EdgeList) -> str:
     """
     edges = []
     for source, target, weight, directed in graph.edges:
-        ends = f"{_quoted(source)} {'->' if directed else '--'} {_quoted(target)}"
+        ends = f"{_quote(source)} {'->' if directed else '--'} {_quote(target)}"
         edges.append(ends if graph.is_class else f'{ends} [beta="{weight!r}"]')
-    return "\n".join(["pdag {" if graph.is_class else "dag {", *map(_quoted, graph.names), *edges, "}", ""])
+    return "\n".join(["pdag {" if graph.is_class else "dag {", *map(_quote, graph.names), *edges, "}", ""])
 
 
 def read_dot(text: str) -> EdgeList:
@@ -89,7 +89,7 @@ def read_dagitty(text: str) -> EdgeList:
     return _Reader(text, "dag", "pdag").read()
 
 
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     def escape(match: re.Match[str]) -> str:
         character = match[0]
         if character in '"\\':
@@ -99,11 +99,11 @@ def _quoted(name: str) -> str:
     return f'"{_TO_ESCAPE.sub(escape, name)}"'
 
 
-def _unquoted(body: str) -> str:
-    def character(match: re.Match[str]) -> str:
+def _unquote(body: str) -> str:
+    def unescape(match: re.Match[str]) -> str:
         return chr(int(match[1], 16)) if match[1] else _UNESCAPED.get(match[2], match[0])
 
-    return _ESCAPED.sub(character, body)
+    return _ESCAPED.sub(unescape, body)
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class _Token:
         return self.text.lower() if self.kind == "bare" else ""
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _split_tokens(text: str) -> Iterator[_Token]:
     position, line = 0, 1
     while position < len(text):
         match = _TOKEN.match(text, position)
@@ -130,13 +130,13 @@ def _tokens(text: str) -> Iterator[_Token]:
             raise InputError(f"line {line}: cannot read the text from {text[position : position + 20]!r} on")
         if match.lastgroup != "space":
             body = match[match.lastgroup]
-            yield _Token(match.lastgroup, _unquoted(body) if match.lastgroup == "quoted" else body, line)
+            yield _Token(match.lastgroup, _unquote(body) if match.lastgroup == "quoted" else body, line)
         position = match.end()
         line += match[0].count("\n")
     yield _Token("end", "", line)
 
 
-def _weight(attributes: Attributes, line: int) -> float:
+def _find_weight(attributes: Attributes, line: int) -> float:
     """Find the weight among the attributes of an edge."""
     key = next((key for key in ("beta", "weight", "label") if key in attributes), None)
     if key is None:
@@ -157,7 +157,7 @@ class _Reader:
 
     def __init__(self, text: str, *keywords: str) -> None:
         self.keywords, self.keyword, self.is_class = keywords, keywords[0], False
-        self.tokens = list(_tokens(text))
+        self.tokens = list(_split_tokens(text))
         self.names: dict[str, None] = {}
         self.edges: dict[tuple[str, str], ListedEdge] = {}
         self.edge_defaults: Attributes = {}
@@ -181,19 +181,19 @@ class _Reader:
             given = repr(self.token.text) if self.token.kind != "end" else "the end of the text"
             raise InputError(f"line {self.token.line}: expected {wanted}, found {given}")
 
-    def name(self) -> str:
+    def read_name(self) -> str:
         self.expect(self.token.is_name, "a name")
         return self.advance().text
 
     def read(self) -> EdgeList:
-        self.header()
+        self.read_header()
         while not self.accept("}"):
-            self.statement()
+            self.read_statement()
             self.accept(";")
         self.expect(self.token.kind == "end", "nothing after the graph")
         return EdgeList(list(self.names), list(self.edges.values()), self.is_class)
 
-    def header(self) -> None:
+    def read_header(self) -> None:
         if self.token.word == "strict":
             self.advance()
         wanted = " or ".join(map(repr, self.keywords))
@@ -203,25 +203,25 @@ class _Reader:
         self.is_class = self.keyword == "pdag" or (self.keyword == "digraph" and name == "cpdag")
         self.expect(self.accept("{"), "'{'")
 
-    def statement(self) -> None:
-        keyword = self.statement_keyword()
+    def read_statement(self) -> None:
+        keyword = self.read_keyword()
         if keyword:
-            attributes = self.attributes()
+            attributes = self.read_attributes()
             self.edge_defaults |= attributes if keyword == "edge" else {}
             return
-        chain, arrows = [self.group()], []
+        chain, arrows = [self.read_group()], []
         if self.accept("="):
-            self.name()
+            self.read_name()
             return
         while self.token.kind == "arrow":
             arrows.append(self.advance())
-            chain.append(self.group())
-        attributes = self.edge_defaults | self.attributes()
+            chain.append(self.read_group())
+        attributes = self.edge_defaults | self.read_attributes()
         self.names |= dict.fromkeys(name for group in chain for name in group)
         for arrow, left, right in zip(arrows, chain, chain[1:]):
             self.connect(arrow, left, right, attributes)
 
-    def statement_keyword(self) -> str | None:
+    def read_keyword(self) -> str | None:
         """Consume and give the word of a DOT statement that sets defaults."""
         word = self.token.word if self.keyword == "digraph" else ""
         if word == "subgraph":
@@ -232,31 +232,31 @@ class _Reader:
         self.expect(self.token.text == "[", f"'[' after {word} (quote it if it is the name of a node)")
         return word
 
-    def group(self) -> list[str]:
+    def read_group(self) -> list[str]:
         """Read one name, or several in braces."""
         if not self.accept("{"):
-            return [self.name()]
+            return [self.read_name()]
         names = []
         while not self.accept("}"):
-            names.append(self.name())
+            names.append(self.read_name())
             self.accept(";", ",")
         return names
 
-    def attributes(self) -> Attributes:
+    def read_attributes(self) -> Attributes:
         found: Attributes = {}
         while self.accept("["):
             while not self.accept("]"):
-                key = self.name()
-                found[key] = self.name() if self.accept("=") else ""
+                key = self.read_name()
+                found[key] = self.read_name() if self.accept("=") else ""
                 self.accept(",", ";")
         return found
 
     def connect(self, arrow: _Token, left: list[str], right: list[str], attributes: Attributes) -> None:
-        weight, directed = _weight(attributes, arrow.line), self.is_directed(arrow, attributes)
+        weight, directed = _find_weight(attributes, arrow.line), self.is_directed(arrow, attributes)
         sources, targets = (right, left) if arrow.text == "<-" else (left, right)
         for source, target in product(sources, targets):
             if (source, target) in self.edges:
-                edge = f"{shown(source)} → {shown(target)}"
+                edge = f"{show_name(source)} → {show_name(target)}"
                 raise InputError(f"line {arrow.line}: the edge {edge} is given twice")
             self.edges[source, target] = ListedEdge(source, target, weight, directed)
 

@@ -8,10 +8,10 @@ from html import escape
 
 import numpy as np
 
-from acyclic.graphs.layout import NODE_HEIGHT, Layout, Point, label, layout
+from acyclic.graphs.layout import NODE_HEIGHT, Layout, Point, place_nodes, shorten_name
 from acyclic.graphs.protocols import AcyclicGraph
 
-__all__ = ["NEGATIVE", "POSITIVE", "curve", "picture", "stroke_width", "to_svg"]
+__all__ = ["NEGATIVE", "POSITIVE", "draw_curve", "draw_picture", "scale_stroke", "to_svg"]
 
 POSITIVE, NEGATIVE, INK, PAPER, BORDER = "#1f5fa8", "#b3471d", "#1b1f24", "#f6f7f9", "#7a828c"
 LARGEST_PICTURE = 150
@@ -40,7 +40,7 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
     >>> to_svg(Dag.from_edges([("a", "b", 0.5)], names=["a", "b"]))[:4]
     '<svg'
     """
-    placed = layout(dag)
+    placed = place_nodes(dag)
     width, height = placed.width + 16, placed.height + 16
     summary = f"{len(dag.names)} variables, {np.count_nonzero(dag.weights)} edges"
     body = [
@@ -50,8 +50,8 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
         "<defs>",
         *(_ARROW.format(id=f"acyclic-{sign}", colour=colour) for sign, colour in _COLOURS.items()),
         "</defs>",
-        *_edges(dag, placed, assumed),
-        *_nodes(dag, placed),
+        *_draw_edges(dag, placed, assumed),
+        *_draw_nodes(dag, placed),
         "</svg>",
     ]
     return "".join(body)
@@ -60,19 +60,19 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
 _COLOURS = {"positive": POSITIVE, "negative": NEGATIVE}
 
 
-def picture(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
+def draw_picture(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
     """What a notebook shows for a DAG: its picture, or one line where it is too large for one."""
     if len(dag.names) > LARGEST_PICTURE:
         return f"<pre>{escape(repr(dag))}</pre>"
     return to_svg(dag, assumed)
 
 
-def stroke_width(weight: float, largest: float) -> float:
+def scale_stroke(weight: float, largest: float) -> float:
     """Width of an edge in pixels."""
     return 1.2 + 2.6 * float(np.sqrt(abs(weight) / largest))
 
 
-def curve(points: list[Point]) -> str:
+def draw_curve(points: list[Point]) -> str:
     """A path through the points that is level at each of them."""
     (x, y), parts = points[0], [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
     for right, low in points[1:]:
@@ -82,12 +82,12 @@ def curve(points: list[Point]) -> str:
     return "".join(parts)
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Text for XML, which has no place for most control characters, escaped or not."""
     return escape(_NOT_IN_XML.sub("\ufffd", text))
 
 
-def _edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str]]) -> list[str]:
+def _draw_edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str]]) -> list[str]:
     largest = float(np.abs(dag.weights).max())
     drawn = []
     for i, j in np.argwhere(dag.weights).tolist():
@@ -96,19 +96,20 @@ def _edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str
         start = (placed.x[i] + placed.widths[i] / 2, placed.y[i])
         end = (placed.x[j] - placed.widths[j] / 2 - 1, placed.y[j])
         dashes = ' stroke-dasharray="6 4"' if (source, target) in assumed else ""
+        path = draw_curve([start, *placed.bends.get((i, j), ()), end])
         drawn.append(
-            f'<path d="{curve([start, *placed.bends.get((i, j), ()), end])}" fill="none" stroke="{_COLOURS[sign]}" '
-            f'stroke-width="{stroke_width(weight, largest):.2f}"{dashes} marker-end="url(#acyclic-{sign})">'
-            f"<title>{_text(f'{source} → {target}: {weight:.4g}')}</title></path>"
+            f'<path d="{path}" fill="none" stroke="{_COLOURS[sign]}" '
+            f'stroke-width="{scale_stroke(weight, largest):.2f}"{dashes} marker-end="url(#acyclic-{sign})">'
+            f"<title>{_escape_text(f'{source} → {target}: {weight:.4g}')}</title></path>"
         )
     return drawn
 
 
-def _nodes(dag: AcyclicGraph, placed: Layout) -> list[str]:
+def _draw_nodes(dag: AcyclicGraph, placed: Layout) -> list[str]:
     return [
-        f'<g transform="translate({x:.1f} {y:.1f})"><title>{_text(name)}</title>'
+        f'<g transform="translate({x:.1f} {y:.1f})"><title>{_escape_text(name)}</title>'
         f'<rect x="{-width / 2:.1f}" y="{-NODE_HEIGHT / 2:.1f}" width="{width:.1f}" height="{NODE_HEIGHT:.0f}" rx="7" '
-        f'fill="{PAPER}" stroke="{BORDER}"/><text text-anchor="middle" y="4.5" fill="{INK}">{_text(label(name))}'
-        "</text></g>"
+        f'fill="{PAPER}" stroke="{BORDER}"/><text text-anchor="middle" y="4.5" fill="{INK}">'
+        f"{_escape_text(shorten_name(name))}</text></g>"
         for name, x, y, width in zip(dag.names, placed.x, placed.y, placed.widths)
     ]

@@ -15,12 +15,12 @@ from acyclic.graphs.checks import (
     EdgeDirection,
     check_ends,
     check_names,
-    from_row_to_column,
-    permutation,
-    shown,
-    square_matrix,
+    check_square,
+    match_names,
+    orient_matrix,
+    show_name,
 )
-from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.graphs.protocols import AcyclicGraph
 from acyclic.graphs.writing import Writable
@@ -56,7 +56,7 @@ class Cpdag(Writable):
     undirected: Bools
 
     def __init__(self, names: Iterable[str] | None, directed: ArrayLike, undirected: ArrayLike) -> None:
-        arrows, lines = square_matrix(directed, "directed") != 0, square_matrix(undirected, "undirected") != 0
+        arrows, lines = check_square(directed, "directed") != 0, check_square(undirected, "undirected") != 0
         _check_mixed(arrows, lines)
         arrows.flags.writeable = lines.flags.writeable = False
         object.__setattr__(self, "names", check_names(names, len(arrows)))
@@ -66,7 +66,7 @@ class Cpdag(Writable):
     @classmethod
     def from_arcs(cls, arcs: ArrayLike, names: Iterable[str] | None = None, *, edge_direction: EdgeDirection) -> Cpdag:
         """Read the matrix form in which two arcs, i → j and j → i, stand for the undirected edge i – j."""
-        present = from_row_to_column(arcs, edge_direction) != 0
+        present = orient_matrix(arcs, edge_direction) != 0
         return cls(names, present & ~present.T, present & present.T)
 
     @classmethod
@@ -108,7 +108,7 @@ class Cpdag(Writable):
     def is_complete(self) -> bool:
         """Whether this is the CPDAG of some DAG, neither more nor less directed."""
         try:
-            return cpdag(consistent_extension(self), self.names) == self
+            return find_cpdag(extend_consistently(self), self.names) == self
         except InputError:
             return False
 
@@ -122,7 +122,7 @@ class Cpdag(Writable):
 
     def reordered(self, names: Sequence[str]) -> Cpdag:
         """Give the same graph with its nodes in the order of `names`, a permutation of its own."""
-        positions = permutation(self.names, names)
+        positions = match_names(self.names, names)
         grid = np.ix_(positions, positions)
         return Cpdag(names, self.directed[grid], self.undirected[grid])
 
@@ -151,7 +151,7 @@ class Cpdag(Writable):
 def _place_edges(edges: Iterable[tuple[str, str]], sign: Literal["→", "–"], index: Mapping[str, int]) -> Bools:
     placed = np.zeros((len(index), len(index)), dtype=np.bool_)
     for source, target in edges:
-        edge = f"the edge {shown(source)} {sign} {shown(target)}"
+        edge = f"the edge {show_name(source)} {sign} {show_name(target)}"
         check_ends(edge, (source, target), index)
         i, j = index[source], index[target]
         if placed[i, j]:
@@ -176,7 +176,7 @@ def _check_mixed(directed: Bools, undirected: Bools) -> None:
             raise InputError(f"the edge between nodes {i} and {j} {fault}")
 
 
-def cpdag(dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None) -> Cpdag:
+def find_cpdag(dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None) -> Cpdag:
     """Give the CPDAG of a DAG: its skeleton, with the edges directed that all equivalent DAGs share.
 
     Parameters
@@ -192,7 +192,7 @@ def cpdag(dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None) -> 
 
     Examples
     --------
-    >>> collider = cpdag([[0, 0, 1], [0, 0, 1], [0, 0, 0]], names=["a", "b", "c"])
+    >>> collider = find_cpdag([[0, 0, 1], [0, 0, 1], [0, 0, 0]], names=["a", "b", "c"])
     >>> collider.directed_edges(), collider.undirected_edges()
     ([('a', 'c'), ('b', 'c')], [])
     """
@@ -204,7 +204,7 @@ def cpdag(dag: AcyclicGraph | ArrayLike, names: Iterable[str] | None = None) -> 
     return Cpdag(labels, fixed, free | free.T)
 
 
-def compelled(dag: AcyclicGraph | ArrayLike) -> Bools:
+def find_compelled(dag: AcyclicGraph | ArrayLike) -> Bools:
     """Mark the edges that have the same direction in every DAG of the equivalence class, shape (d, d).
 
     For each node y, by topological order, let x be its latest parent. If some compelled edge w → x has
@@ -233,7 +233,7 @@ def _label_compelled(adjacency: Bools, order: Integers) -> Bools:
     return np.ascontiguousarray(fixed.T)
 
 
-def reversible(dag: AcyclicGraph | ArrayLike) -> Bools:
+def find_reversible(dag: AcyclicGraph | ArrayLike) -> Bools:
     """Mark the edges that some DAG of the equivalence class has the other way round, shape (d, d)."""
     _, adjacency, order = _take_apart(dag)
     return adjacency & ~_label_compelled(adjacency, order)
@@ -245,12 +245,12 @@ def _take_apart(
     """Names, adjacency and topological order."""
     if isinstance(dag, AcyclicGraph):
         return dag.names, np.not_equal(dag.weights, 0), dag.order
-    matrix = square_matrix(dag)
+    matrix = check_square(dag)
     labels = check_names(names, len(matrix))
-    return labels, np.not_equal(matrix, 0), topological_order(matrix, labels)
+    return labels, np.not_equal(matrix, 0), sort_topologically(matrix, labels)
 
 
-def meek_closure(directed: ArrayLike, undirected: ArrayLike) -> tuple[Bools, Bools]:
+def apply_meek_rules(directed: ArrayLike, undirected: ArrayLike) -> tuple[Bools, Bools]:
     """Direct the undirected edges that follow from the directed ones, by Meek's four rules to closure.
 
     An undirected edge is directed where the other way would close a cycle or make a new v-structure
@@ -273,21 +273,21 @@ def meek_closure(directed: ArrayLike, undirected: ArrayLike) -> tuple[Bools, Boo
     Examples
     --------
     >>> arrow, line = [[0, 1, 0], [0, 0, 0], [0, 0, 0]], [[0, 0, 0], [0, 0, 1], [0, 1, 0]]
-    >>> directed, undirected = meek_closure(arrow, line)
+    >>> directed, undirected = apply_meek_rules(arrow, line)
     >>> bool(directed[1, 2]), bool(undirected.any())
     (True, False)
     """
     graph = _Mixed(Cpdag(None, directed, undirected))
     pending = [(a, b) for a, children in enumerate(graph.children) for b in sorted(children)]
     while pending:
-        for a, b in sorted(set(graph.consequences(*pending.pop()))):
+        for a, b in sorted(set(graph.find_consequences(*pending.pop()))):
             if b in graph.neighbours[a]:
                 graph.direct(a, b)
                 pending.append((a, b))
-    return graph.matrices()
+    return graph.make_matrices()
 
 
-def consistent_extension(graph: Cpdag) -> Bools:
+def extend_consistently(graph: Cpdag) -> Bools:
     """Direct every undirected edge without a cycle or a new v-structure (Dor & Tarsi 1992).
 
     A node without children whose undirected neighbours are each joined to all other nodes around it can be
@@ -316,7 +316,7 @@ def consistent_extension(graph: Cpdag) -> Bools:
         for around in mixed.set_aside(node):
             heappush(candidates, around)
     if remaining:
-        some = ", ".join(shown(graph.names[node]) for node in sorted(remaining)[:10])
+        some = ", ".join(show_name(graph.names[node]) for node in sorted(remaining)[:10])
         raise InputError(
             "no DAG has this skeleton, these directed edges and no further v-structure; "
             f"these nodes cannot be ordered: {some}"
@@ -339,7 +339,7 @@ class _Mixed:
         self.children[a].add(b)
         self.parents[b].add(a)
 
-    def consequences(self, a: int, b: int) -> Iterator[tuple[int, int]]:
+    def find_consequences(self, a: int, b: int) -> Iterator[tuple[int, int]]:
         """Edges that one of Meek's rules directs because a → b is directed."""
         parents, children, neighbours, joined = self.parents, self.children, self.neighbours, self.joined
         yield from ((b, c) for c in neighbours[b] - joined[a])
@@ -366,7 +366,7 @@ class _Mixed:
                 sets[other].discard(node)
         return around
 
-    def matrices(self) -> tuple[Bools, Bools]:
+    def make_matrices(self) -> tuple[Bools, Bools]:
         shape = len(self.joined), len(self.joined)
         directed, undirected = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
         for node, (children, neighbours) in enumerate(zip(self.children, self.neighbours)):

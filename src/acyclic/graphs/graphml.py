@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import isfinite
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, shown
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"
@@ -62,55 +62,55 @@ def read_graphml(text: str) -> EdgeList:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise InputError(f"line {line}: half of a surrogate pair is not text; remove it") from None
-    graphs = list(_children(root, "graph"))
-    if _local(root) != "graphml" or len(graphs) != 1:
-        raise InputError(f"expected <graphml> with one <graph>, found <{_local(root)}> with {len(graphs)}")
+    graphs = list(_list_children(root, "graph"))
+    if _strip_namespace(root) != "graphml" or len(graphs) != 1:
+        raise InputError(f"expected <graphml> with one <graph>, found <{_strip_namespace(root)}> with {len(graphs)}")
     return _read_graph(root, graphs[0])
 
 
 def _read_graph(root: ElementTree.Element, graph: ElementTree.Element) -> EdgeList:
-    edges = list(_children(graph, "edge"))
+    edges = list(_list_children(graph, "edge"))
     default = "true" if graph.get("edgedefault") == "directed" else "false"
-    escaped = _data(root, graph, "graph", "escaped") == "true"
+    escaped = _find_data(root, graph, "graph", "escaped") == "true"
 
-    def name(element: ElementTree.Element, attribute: str) -> str:
+    def read_name(element: ElementTree.Element, attribute: str) -> str:
         written = element.get(attribute)
         if written is None:
-            raise InputError(f"a <{_local(element)}> has no {attribute}")
+            raise InputError(f"a <{_strip_namespace(element)}> has no {attribute}")
         return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), written) if escaped else written
 
-    names = check_names([name(node, "id") for node in _children(graph, "node")])
-    ends = [(name(edge, "source"), name(edge, "target")) for edge in edges]
-    weights = [_number(pair, _data(root, edge, "edge", "weight")) for pair, edge in zip(ends, edges)]
+    names = check_names([read_name(node, "id") for node in _list_children(graph, "node")])
+    ends = [(read_name(edge, "source"), read_name(edge, "target")) for edge in edges]
+    weights = [_read_weight(pair, _find_data(root, edge, "edge", "weight")) for pair, edge in zip(ends, edges)]
     directed = [edge.get("directed", default) == "true" for edge in edges]
     listed = [ListedEdge(*pair, weight, arrow) for pair, weight, arrow in zip(ends, weights, directed)]
     return EdgeList(names, listed, is_class=graph.get("id") == "cpdag")
 
 
-def _data(root: ElementTree.Element, element: ElementTree.Element, subject: str, name: str) -> str | None:
+def _find_data(root: ElementTree.Element, element: ElementTree.Element, subject: str, name: str) -> str | None:
     """Find the attribute `name` of an element: its own value, or the declared default."""
-    for key in _children(root, "key"):
+    for key in _list_children(root, "key"):
         if key.get("attr.name") == name and key.get("for", "all") in (subject, "all"):
-            own = (data.text for data in _children(element, "data") if data.get("key") == key.get("id"))
-            declared = (default.text for default in _children(key, "default"))
+            own = (data.text for data in _list_children(element, "data") if data.get("key") == key.get("id"))
+            declared = (default.text for default in _list_children(key, "default"))
             return next(own, next(declared, None))
     return None
 
 
-def _number(ends: tuple[str, str], text: str | None) -> float:
+def _read_weight(ends: tuple[str, str], text: str | None) -> float:
     try:
         weight = 1.0 if text is None else float(text)
     except ValueError:
         weight = 0.0
     if weight == 0 or not isfinite(weight):
-        edge = f"{shown(ends[0])} → {shown(ends[1])}"
+        edge = f"{show_name(ends[0])} → {show_name(ends[1])}"
         raise InputError(f"the edge {edge} has the weight {text!r}; it must be a finite number, not 0")
     return weight
 
 
-def _local(element: ElementTree.Element) -> str:
+def _strip_namespace(element: ElementTree.Element) -> str:
     return element.tag.rpartition("}")[2]
 
 
-def _children(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
-    return (child for child in element if _local(child) == tag)
+def _list_children(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
+    return (child for child in element if _strip_namespace(child) == tag)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from acyclic.graphs.protocols import AcyclicGraph
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["Layout", "Point", "assign_layers", "label", "layout"]
+__all__ = ["Layout", "Point", "assign_layers", "place_nodes", "shorten_name"]
 
 Point = tuple[float, float]
 
@@ -51,31 +51,31 @@ class Layout:
     height: float
 
 
-def label(name: str) -> str:
+def shorten_name(name: str) -> str:
     """The name as it is drawn: on one line, and cut where it is long."""
     line = " ".join(name.split()) or "∅"
     return line if len(line) <= LONGEST_LABEL else line[: LONGEST_LABEL - 1] + "…"
 
 
-def layout(dag: AcyclicGraph) -> Layout:
+def place_nodes(dag: AcyclicGraph) -> Layout:
     """Place the nodes of a DAG.
 
     Examples
     --------
     >>> from acyclic import Dag
-    >>> placed = layout(Dag.from_edges([("a", "b"), ("b", "c"), ("a", "c")], names=["a", "b", "c"]))
+    >>> placed = place_nodes(Dag.from_edges([("a", "b"), ("b", "c"), ("a", "c")], names=["a", "b", "c"]))
     >>> placed.layers.tolist(), bool((np.diff(placed.x) > 0).all())
     ([0, 1, 2], True)
     """
     adjacency = np.not_equal(dag.weights, 0)
     joined = np.asarray(adjacency.any(axis=0) | adjacency.any(axis=1))
-    widths = np.array([max(CHARACTER * len(label(name)) + PADDING, 44.0) for name in dag.names])
+    widths = np.array([max(CHARACTER * len(shorten_name(name)) + PADDING, 44.0) for name in dag.names])
     layers = assign_layers(dag)
     drawing = _Drawing(layers, adjacency, joined)
-    drawing.order()
+    drawing.sort_layers()
     x, y = np.zeros(len(widths)), np.zeros(len(widths))
-    vertical = drawing.coordinates()
-    columns = _columns(widths, layers, joined, float(np.ptp(vertical)) if len(vertical) else 0.0)
+    vertical = drawing.find_coordinates()
+    columns = _place_columns(widths, layers, joined, float(np.ptp(vertical)) if len(vertical) else 0.0)
     x[joined] = columns[layers[joined]]
     y[joined] = vertical[: len(drawing.nodes)]
     _place_isolated(x, y, widths, np.flatnonzero(~joined))
@@ -136,12 +136,12 @@ class _Drawing:
         # Where bends are many they move closer, or a large drawing would be mostly edges.
         self.edge_gap = EDGE_GAP * min(1.0, float(np.sqrt(len(self.nodes) / max(self.is_bend.sum(), 1))))
 
-    def order(self) -> None:
+    def sort_layers(self) -> None:
         """Sort each layer by the mean place of its neighbours, to and fro; the order with fewest crossings stays."""
-        best, fewest, unimproved = self.members, self.crossings(), 0
+        best, fewest, unimproved = self.members, self.count_crossings(), 0
         for forward in [True, False] * SWEEPS:
-            self.members = self._swept(forward)
-            crossings = self.crossings()
+            self.members = self._sweep(forward)
+            crossings = self.count_crossings()
             unimproved += 1
             if crossings < fewest:
                 best, fewest, unimproved = self.members, crossings, 0
@@ -149,47 +149,47 @@ class _Drawing:
                 break
         self.members = best
 
-    def crossings(self) -> int:
+    def count_crossings(self) -> int:
         """Number of crossings of segments."""
-        place = self._places()
-        return sum(_inversions(place[segments]) for segments in self.before)
+        place = self._find_places()
+        return sum(_count_inversions(place[segments]) for segments in self.before)
 
-    def coordinates(self) -> Floats:
+    def find_coordinates(self) -> Floats:
         """Vertical position of each vertex: near its neighbours, in the order found, and not on top of another."""
         y = np.zeros(len(self.layers))
-        offsets = [self._offsets(members) for members in self.members]
+        offsets = [self._pack(members) for members in self.members]
         for members, offset in zip(self.members, offsets):
             y[members] = offset - offset.mean()
         # A bend that moves makes an edge crooked, so bends weigh more than nodes.
         weight = np.where(self.is_bend, 8.0, 1.0)
         for sides in [(True, False), (False, True)] * (SWEEPS // 2) + [(True, True)] * 3:
-            for layer in self._visits(forward=sides[0]):
+            for layer in self._list_layers(forward=sides[0]):
                 members, offset = self.members[layer], offsets[layer]
-                wish = self._means(layer, y, weight, *sides)[members]
-                y[members] = _nearest_spaced(np.where(np.isnan(wish), y[members], wish), offset, weight[members])
+                wish = self._average_neighbours(layer, y, weight, *sides)[members]
+                y[members] = _space_out(np.where(np.isnan(wish), y[members], wish), offset, weight[members])
         return y
 
-    def _swept(self, forward: bool) -> list[Integers]:
-        place = self._places()
+    def _sweep(self, forward: bool) -> list[Integers]:
+        place = self._find_places()
         members = list(self.members)
-        for layer in self._visits(forward):
-            wish = self._means(layer, place, np.ones(len(place)), forward, not forward)[members[layer]]
+        for layer in self._list_layers(forward):
+            wish = self._average_neighbours(layer, place, np.ones(len(place)), forward, not forward)[members[layer]]
             wish = np.where(np.isnan(wish), place[members[layer]], wish)
             members[layer] = members[layer][np.argsort(wish, kind="stable")]
             place[members[layer]] = np.linspace(0, 1, len(members[layer]) + 2)[1:-1]
         return members
 
-    def _visits(self, forward: bool) -> Iterator[int]:
+    def _list_layers(self, forward: bool) -> Iterator[int]:
         return iter(range(len(self.members)) if forward else reversed(range(len(self.members))))
 
-    def _places(self) -> Floats:
+    def _find_places(self) -> Floats:
         """Place of each vertex within its layer, from 0 to 1."""
         place = np.zeros(len(self.layers))
         for members in self.members:
             place[members] = np.linspace(0, 1, len(members) + 2)[1:-1]
         return place
 
-    def _means(self, layer: int, values: Floats, weight: Floats, left: bool, right: bool) -> Floats:
+    def _average_neighbours(self, layer: int, values: Floats, weight: Floats, left: bool, right: bool) -> Floats:
         """Weighted mean over the neighbours on the sides asked for; nan where there are none."""
         pairs = [self.before[layer][:, ::-1]] if left else []
         if right and layer + 1 < len(self.members):
@@ -200,20 +200,20 @@ class _Drawing:
         summed = np.bincount(ends[:, 0], share * values[ends[:, 1]], minlength=len(values))
         return np.asarray(np.divide(summed, total, out=np.full(len(values), np.nan), where=total > 0))
 
-    def _offsets(self, members: Integers) -> Floats:
-        """Least position of each vertex of a layer, above it all others packed as close as they may be."""
+    def _pack(self, members: Integers) -> Floats:
+        """Position of each vertex of a layer if all are packed from the top, as close as they may be."""
         half = np.where(self.is_bend[members], self.edge_gap / 2, (NODE_HEIGHT + NODE_GAP) / 2)
         return np.asarray(np.cumsum(half) + np.concatenate([[0.0], np.cumsum(half)[:-1]]))
 
 
-def _nearest_spaced(wish: Floats, offset: Floats, weight: Floats) -> Floats:
+def _space_out(wish: Floats, offset: Floats, weight: Floats) -> Floats:
     """The positions nearest to those wished for that keep order and distances: an isotonic regression."""
     from scipy.optimize import isotonic_regression
 
     return np.asarray(isotonic_regression(wish - offset, weights=weight).x + offset)
 
 
-def _inversions(pairs: NDArray[np.float64]) -> int:
+def _count_inversions(pairs: NDArray[np.float64]) -> int:
     """Pairs of segments whose ends are in opposite order."""
     seen: list[float] = []
     count = 0
@@ -223,7 +223,7 @@ def _inversions(pairs: NDArray[np.float64]) -> int:
     return count
 
 
-def _columns(widths: Floats, layers: Integers, joined: Bools, height: float) -> Floats:
+def _place_columns(widths: Floats, layers: Integers, joined: Bools, height: float) -> Floats:
     """Horizontal centre of each layer, the gaps wide where the drawing is high, so that edges are not too steep."""
     if not joined.any():
         return np.empty(0)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import EdgeDirection, from_row_to_column, shown
+from acyclic.graphs.checks import EdgeDirection, orient_matrix, show_name
 from acyclic.graphs.cycles import find_cycle, is_acyclic
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
@@ -129,13 +129,13 @@ def compare(
     (1, 0, 0.5, 0.5)
     """
     _check_reversal(reversal)
-    true, guess = _aligned(truth, estimate, edge_direction)
-    directed, undirected = _arrows_and_lines(guess)
-    n_different, notes = _class_distance(true, guess)
-    adjustment, more_notes = _adjustment_distances(true, guess)
+    true, guess = _align(truth, estimate, edge_direction)
+    directed, undirected = _split_edges(guess)
+    n_different, notes = _measure_class_distance(true, guess)
+    adjustment, more_notes = _measure_adjustment_distances(true, guess)
     return Comparison(
-        **vars(_edge_scores(true.adjacency, directed | undirected, np.zeros_like(undirected), reversal)),
-        favourable=_edge_scores(true.adjacency, directed, undirected, reversal),
+        **vars(_score_edges(true.adjacency, directed | undirected, np.zeros_like(undirected), reversal)),
+        favourable=_score_edges(true.adjacency, directed, undirected, reversal),
         shd_cpdag=n_different,
         notes=notes + more_notes,
         **adjustment,
@@ -151,9 +151,9 @@ def shd(truth: Graph, estimate: Graph, *, reversal: int = 1, edge_direction: Edg
     1
     """
     _check_reversal(reversal)
-    true, guess = _aligned(truth, estimate, edge_direction)
-    directed, undirected = _arrows_and_lines(guess)
-    return _edge_scores(true.adjacency, directed | undirected, np.zeros_like(undirected), reversal).shd
+    true, guess = _align(truth, estimate, edge_direction)
+    directed, undirected = _split_edges(guess)
+    return _score_edges(true.adjacency, directed | undirected, np.zeros_like(undirected), reversal).shd
 
 
 def shd_cpdag(first: Graph, second: Graph, *, edge_direction: EdgeDirection | None = None) -> int:
@@ -168,12 +168,13 @@ def shd_cpdag(first: Graph, second: Graph, *, edge_direction: EdgeDirection | No
     >>> shd_cpdag(chain, fork, edge_direction="from row to column")
     0
     """
-    names = _names_of(first, second)
+    names = _find_names(first, second)
     classes = [
-        graph if isinstance(graph, Cpdag) else _dag(graph, names, edge_direction).cpdag() for graph in (first, second)
+        graph if isinstance(graph, Cpdag) else _read_dag(graph, names, edge_direction).cpdag()
+        for graph in (first, second)
     ]
     differ = classes[0].arcs != classes[1].reordered(classes[0].names).arcs
-    return _pairs(differ | differ.T)
+    return _count_pairs(differ | differ.T)
 
 
 def _check_reversal(reversal: int) -> None:
@@ -181,61 +182,61 @@ def _check_reversal(reversal: int) -> None:
         raise InputError(f"reversal is {reversal!r}; a reversed edge can count 1 or 2 in the SHD")
 
 
-def _names_of(*graphs: Graph) -> tuple[str, ...] | None:
+def _find_names(*graphs: Graph) -> tuple[str, ...] | None:
     return next((graph.names for graph in graphs if isinstance(graph, Dag | Cpdag)), None)
 
 
-def _matrix(array: ArrayLike, names: tuple[str, ...] | None, edge_direction: EdgeDirection | None) -> Floats:
+def _read_matrix(array: ArrayLike, names: tuple[str, ...] | None, edge_direction: EdgeDirection | None) -> Floats:
     if edge_direction is None:
         raise InputError(
             "edge_direction must be said for an array: 'from row to column' if matrix[i, j] is the edge "
             "i → j, 'from column to row' if it is j → i"
         )
-    matrix = from_row_to_column(array, edge_direction)
+    matrix = orient_matrix(array, edge_direction)
     if names is not None and len(names) != len(matrix):
         raise InputError(f"the two graphs have {len(names)} and {len(matrix)} nodes; they must have the same")
     return matrix
 
 
-def _dag(graph: Dag | ArrayLike, names: tuple[str, ...] | None, edge_direction: EdgeDirection | None) -> Dag:
-    return graph if isinstance(graph, Dag) else Dag(_matrix(graph, names, edge_direction), names)
+def _read_dag(graph: Dag | ArrayLike, names: tuple[str, ...] | None, edge_direction: EdgeDirection | None) -> Dag:
+    return graph if isinstance(graph, Dag) else Dag(_read_matrix(graph, names, edge_direction), names)
 
 
-def _aligned(truth: Graph, estimate: Graph, edge_direction: EdgeDirection | None) -> tuple[Dag, Dag | Cpdag | Bools]:
+def _align(truth: Graph, estimate: Graph, edge_direction: EdgeDirection | None) -> tuple[Dag, Dag | Cpdag | Bools]:
     """Give the true DAG and, in its node order, the estimate: raw arcs if they have a cycle."""
     if isinstance(truth, Cpdag):
         raise InputError("the truth must be one DAG; shd_cpdag compares two equivalence classes")
-    true = _dag(truth, _names_of(estimate), edge_direction)
+    true = _read_dag(truth, _find_names(estimate), edge_direction)
     if isinstance(estimate, Dag | Cpdag):
         return true, estimate.reordered(true.names)
-    matrix = _matrix(estimate, true.names, edge_direction)
+    matrix = _read_matrix(estimate, true.names, edge_direction)
     return true, Dag(matrix, true.names) if is_acyclic(matrix) else matrix != 0
 
 
-def _arrows_and_lines(graph: Dag | Cpdag | Bools) -> tuple[Bools, Bools]:
+def _split_edges(graph: Dag | Cpdag | Bools) -> tuple[Bools, Bools]:
     if isinstance(graph, Cpdag):
         return graph.directed, graph.undirected
     arcs = graph.adjacency if isinstance(graph, Dag) else graph
     return arcs, np.zeros_like(arcs)
 
 
-def _pairs(symmetric: Bools) -> int:
+def _count_pairs(symmetric: Bools) -> int:
     return int(np.count_nonzero(np.tril(symmetric)))
 
 
-def _edge_scores(true: Bools, directed: Bools, undirected: Bools, reversal: int) -> EdgeScores:
+def _score_edges(true: Bools, directed: Bools, undirected: Bools, reversal: int) -> EdgeScores:
     joined_true = true | true.T
     joined = directed | directed.T | undirected
     flipped = directed & true.T
     n_true, n_reversed = int(np.count_nonzero(true)), int(np.count_nonzero(flipped))
-    n_estimated = int(np.count_nonzero(directed)) + _pairs(undirected)
-    true_positive = int(np.count_nonzero(directed & true)) + _pairs(undirected & joined_true)
+    n_estimated = int(np.count_nonzero(directed)) + _count_pairs(undirected)
+    true_positive = int(np.count_nonzero(directed & true)) + _count_pairs(undirected & joined_true)
     false_positive = n_estimated - true_positive - n_reversed
-    missing = _pairs(joined_true & ~joined)
+    missing = _count_pairs(joined_true & ~joined)
     wholly_reversed = int(np.count_nonzero(flipped & ~directed.T))
     n_pairs = len(true) * (len(true) - 1) // 2
     return EdgeScores(
-        shd=_pairs(joined & ~joined_true) + missing + n_reversed + (reversal - 1) * wholly_reversed,
+        shd=_count_pairs(joined & ~joined_true) + missing + n_reversed + (reversal - 1) * wholly_reversed,
         fdr=(n_reversed + false_positive) / max(n_estimated, 1),
         tpr=true_positive / max(n_true, 1),
         fpr=(n_reversed + false_positive) / max(n_pairs - n_true, 1),
@@ -248,23 +249,23 @@ def _edge_scores(true: Bools, directed: Bools, undirected: Bools, reversal: int)
     )
 
 
-def _class_distance(true: Dag, guess: Dag | Cpdag | Bools) -> tuple[int | None, tuple[str, ...]]:
+def _measure_class_distance(true: Dag, guess: Dag | Cpdag | Bools) -> tuple[int | None, tuple[str, ...]]:
     if isinstance(guess, Dag | Cpdag):
         return shd_cpdag(true, guess), ()
     nodes = find_cycle(guess) or ()
-    cycle = " → ".join(shown(true.names[node]) for node in (*nodes, *nodes[:1]))
+    cycle = " → ".join(show_name(true.names[node]) for node in (*nodes, *nodes[:1]))
     note = f"the SHD of CPDAGs is not defined: the estimate has the cycle {cycle}"
     hint = " (if two arcs mean an undirected edge, give Cpdag.from_arcs(…))" if len(nodes) == 2 else ""
     return None, (note + hint,)
 
 
-def _adjustment_distances(true: Dag, guess: Dag | Cpdag | Bools) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _measure_adjustment_distances(true: Dag, guess: Dag | Cpdag | Bools) -> tuple[dict[str, Any], tuple[str, ...]]:
     distances: dict[str, Any] = dict.fromkeys(("sid", "parent_aid", "ancestor_aid", "oset_aid"))
     if not isinstance(guess, Dag | Cpdag):
         return distances, ("SID and AID are not defined for an estimate with a cycle",)
     if isinstance(guess, Cpdag) and not guess.is_complete:
         return distances, ("SID and AID are not defined: the estimate is not the CPDAG of any DAG",)
-    directed, undirected = _arrows_and_lines(guess)
+    directed, undirected = _split_edges(guess)
     notes = ("SID is defined for DAGs, and the estimate has undirected edges",) if undirected.any() else ()
     wanted = [name for name in distances if name != "sid" or not notes]
     if true.n_nodes == 1:

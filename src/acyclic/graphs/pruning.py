@@ -1,5 +1,7 @@
 """From a matrix of weights to that of a DAG: cut small weights, then the weakest until no cycle is left."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -7,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import square_matrix
-from acyclic.graphs.cycles import is_acyclic, strongly_connected_components
+from acyclic.graphs.checks import check_square
+from acyclic.graphs.cycles import is_acyclic, label_components
 from acyclic.types import Bools, Floats, Integers
 
 
@@ -41,7 +43,7 @@ def threshold(weights: ArrayLike, cut: float) -> Floats:
     """
     if not 0 <= cut < np.inf:
         raise InputError(f"cut is {cut}; it must be finite and not negative")
-    matrix = square_matrix(weights)
+    matrix = check_square(weights)
     return np.where(np.abs(matrix) < cut, 0.0, matrix)
 
 
@@ -56,10 +58,10 @@ def threshold_until_acyclic(weights: ArrayLike, cut: float = 0.0) -> Pruned:
     >>> threshold_until_acyclic([[0, 0.9, 0.4], [0.5, 0, 0], [0, 0, 0]]).removed
     ((0, 2, 0.4), (1, 0, 0.5))
     """
-    kept, loops = _without_loops(threshold(weights, cut))
-    sources, targets = _weakest_first(kept)
+    kept, loops = _remove_loops(threshold(weights, cut))
+    sources, targets = _sort_weakest_first(kept)
     n_removed = _bisect(kept, sources, targets, is_acyclic)
-    return _pruned(kept, cut, loops, sources[:n_removed], targets[:n_removed])
+    return _record(kept, cut, loops, sources[:n_removed], targets[:n_removed])
 
 
 def threshold_components(weights: ArrayLike, cut: float = 0.0) -> Pruned:
@@ -73,28 +75,28 @@ def threshold_components(weights: ArrayLike, cut: float = 0.0) -> Pruned:
     >>> threshold_components([[0, 0.9, 0.4], [0.5, 0, 0], [0, 0, 0]]).removed
     ((1, 0, 0.5),)
     """
-    kept, loops = _without_loops(threshold(weights, cut))
+    kept, loops = _remove_loops(threshold(weights, cut))
     remaining = kept.copy()
-    components = list(_cyclic_components(np.arange(len(kept)), kept))
+    components = list(_list_cyclic_components(np.arange(len(kept)), kept))
     while components:
         nodes = components.pop()
         inside = remaining[np.ix_(nodes, nodes)]
-        sources, targets = _weakest_first(inside)
+        sources, targets = _sort_weakest_first(inside)
         n_removed = _bisect(inside, sources, targets, _falls_apart)
         remaining[nodes[sources[:n_removed]], nodes[targets[:n_removed]]] = 0.0
-        components.extend(_cyclic_components(nodes, remaining[np.ix_(nodes, nodes)]))
-    sources, targets = _weakest_first(np.where(remaining == 0, kept, 0.0))
-    return _pruned(kept, cut, loops, sources, targets)
+        components.extend(_list_cyclic_components(nodes, remaining[np.ix_(nodes, nodes)]))
+    sources, targets = _sort_weakest_first(np.where(remaining == 0, kept, 0.0))
+    return _record(kept, cut, loops, sources, targets)
 
 
-def _without_loops(matrix: Floats) -> tuple[Floats, tuple[tuple[int, int, float], ...]]:
+def _remove_loops(matrix: Floats) -> tuple[Floats, tuple[tuple[int, int, float], ...]]:
     loops = tuple((i, i, float(matrix[i, i])) for i in np.flatnonzero(matrix.diagonal()).tolist())
     kept = matrix.copy()
     np.fill_diagonal(kept, 0.0)
     return kept, loops
 
 
-def _weakest_first(matrix: Floats) -> tuple[Integers, Integers]:
+def _sort_weakest_first(matrix: Floats) -> tuple[Integers, Integers]:
     sources, targets = np.nonzero(matrix)
     # np.nonzero lists by (i, j), and the sort is stable.
     order = np.argsort(np.abs(matrix[sources, targets]), kind="stable")
@@ -113,16 +115,16 @@ def _bisect(matrix: Floats, sources: Integers, targets: Integers, done: Callable
 
 
 def _falls_apart(edges: Bools) -> bool:
-    return bool(strongly_connected_components(edges).any())
+    return bool(label_components(edges).any())
 
 
-def _cyclic_components(nodes: Integers, matrix: Floats) -> Iterator[Integers]:
-    labels = strongly_connected_components(matrix)
+def _list_cyclic_components(nodes: Integers, matrix: Floats) -> Iterator[Integers]:
+    labels = label_components(matrix)
     for label in np.flatnonzero(np.bincount(labels) > 1):
         yield nodes[labels == label]
 
 
-def _pruned(
+def _record(
     kept: Floats, cut: float, loops: tuple[tuple[int, int, float], ...], sources: Integers, targets: Integers
 ) -> Pruned:
     values = kept[sources, targets].tolist()

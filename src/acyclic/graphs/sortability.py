@@ -1,11 +1,13 @@
 """How much of a DAG's order can be read off the variances or the R² of the variables alone."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.errors import InputError
-from acyclic.graphs.checks import shown, square_matrix
-from acyclic.graphs.cycles import sparse
+from acyclic.graphs.checks import check_square, show_name
+from acyclic.graphs.cycles import make_sparse
 from acyclic.graphs.dag import Dag
 from acyclic.types import Floats
 
@@ -34,8 +36,8 @@ def varsortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
     >>> varsortability([[0, 1], [0, 0]], [[1.0, 1.0], [1.0, 2.0]])
     1.0
     """
-    dag, matrix = _with_covariance(graph, covariance)
-    return _sortability(dag, matrix.diagonal())
+    dag, matrix = _check_covariance(graph, covariance)
+    return _measure_sortability(dag, matrix.diagonal())
 
 
 def r2_sortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
@@ -44,27 +46,27 @@ def r2_sortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
     R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix, is the share of variable j that the others explain
     linearly: 1 in an exact linear relation, 0 for a constant. It does not depend on units.
     """
-    dag, matrix = _with_covariance(graph, covariance)
+    dag, matrix = _check_covariance(graph, covariance)
     scale = np.sqrt(matrix.diagonal())
     varies = scale > 0
     explained = np.zeros(dag.n_nodes)
     some = matrix[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
-    explained[varies] = _explained(some)
-    return _sortability(dag, explained)
+    explained[varies] = _measure_explained(some)
+    return _measure_sortability(dag, explained)
 
 
-def _with_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Dag, Floats]:
+def _check_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Dag, Floats]:
     dag = graph if isinstance(graph, Dag) else Dag(graph)
-    matrix = square_matrix(covariance, "covariance")
+    matrix = check_square(covariance, "covariance")
     if len(matrix) != dag.n_nodes:
         raise InputError(f"covariance is for {len(matrix)} variables, but the graph has {dag.n_nodes} nodes")
     if (matrix.diagonal() < 0).any():
         node = dag.names[int(matrix.diagonal().argmin())]
-        raise InputError(f"covariance has a negative variance at {shown(node)}; variances must not be negative")
+        raise InputError(f"covariance has a negative variance at {show_name(node)}; variances must not be negative")
     return dag, matrix
 
 
-def _explained(correlation: Floats) -> Floats:
+def _measure_explained(correlation: Floats) -> Floats:
     values, vectors = np.linalg.eigh(correlation)
     null = values <= len(values) * np.finfo(float).eps * values.max(initial=0.0)
     in_linear_relation = (vectors[:, null] ** 2).sum(axis=1) > np.sqrt(np.finfo(float).eps)
@@ -72,15 +74,15 @@ def _explained(correlation: Floats) -> Floats:
     return np.where(in_linear_relation, 1.0, 1 - 1 / np.where(in_linear_relation, 1.0, precision))
 
 
-def _sortability(dag: Dag, scores: Floats) -> float:
+def _measure_sortability(dag: Dag, scores: Floats) -> float:
     difference = scores[None, :] - scores[:, None]
     tie = np.abs(difference) <= 1e-9 * np.maximum(np.abs(scores)[None, :], np.abs(scores)[:, None])
     credit = np.where(tie, 0.5, difference > 0)
-    step = sparse(dag.adjacency)
+    step = make_sparse(dag.adjacency)
     paths, total, right = step, 0, 0.0
     while paths.nnz:
         sources, targets = paths.nonzero()
         total += len(sources)
         right += float(credit[sources, targets].sum())
-        paths = sparse((paths @ step).toarray() > 0)
+        paths = make_sparse((paths @ step).toarray() > 0)
     return right / total if total else float("nan")

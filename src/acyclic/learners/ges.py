@@ -14,6 +14,7 @@ from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.errors import InputError
 from acyclic.facts import Caution
 from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag, meek_closure
+from acyclic.graphs.equivalence import Cpdag, apply_meek_rules, extend_consistently, find_cpdag
 from acyclic.graphs.pruning import threshold_components
 from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
@@ -86,16 +87,16 @@ class Ges(GreedyLearner):
 
 def _find_obedient(dag: Bools, mask: Mask) -> Bools | None:
     """A DAG of the same class that obeys prior knowledge, or None where there is none."""
-    graph = cpdag(dag)
+    graph = find_cpdag(dag)
     one_way = graph.undirected & mask.allowed & (mask.required | ~mask.allowed.T)
     if (graph.undirected & ~mask.allowed & ~mask.allowed.T).any() or (one_way & one_way.T).any():
         return None
     try:
-        directed, undirected = meek_closure(graph.directed | one_way, graph.undirected & ~one_way & ~one_way.T)
-        extension = consistent_extension(Cpdag(None, directed, undirected))
+        directed, undirected = apply_meek_rules(graph.directed | one_way, graph.undirected & ~one_way & ~one_way.T)
+        extension = extend_consistently(Cpdag(None, directed, undirected))
     except InputError:
         return None
-    kept = cpdag(extension) == graph and not mask.check(extension)
+    kept = find_cpdag(extension) == graph and not mask.check(extension)
     return extension if kept else None
 
 

@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.layout import label
+from acyclic.graphs.layout import shorten_name
 from acyclic.types import Floats
 
 __all__ = ["heat_map", "line_chart", "ticks"]
@@ -105,7 +105,7 @@ def _axes(
 def heat_map(dag: Dag) -> str:
     """The matrix of weights in topological order, one path for each sign and strength; names where they fit."""
     d = dag.n_nodes
-    names = [label(dag.names[node]) for node in dag.order.tolist()]
+    names = [shorten_name(dag.names[node]) for node in dag.order.tolist()]
     room = 7.0 * max(map(len, names)) + 10 if d <= LARGEST_LABELLED else 4.0
     cell = 20.0 if d <= LARGEST_LABELLED else max(600.0 / d, 0.5)
     side = room + cell * d + 2

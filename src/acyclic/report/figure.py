@@ -33,7 +33,7 @@ def plot(result: Findings, ax: Any = None) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("Result.plot", "matplotlib", "plot") from None
-    placed, graph = layout(result.graph), result.graph
+    placed, graph = place_nodes(result.graph), result.graph
     if ax is None:
         size = (max(placed.width / PIXELS_PER_INCH, 2.0), max(placed.height / PIXELS_PER_INCH, 1.5))
         ax = Figure(figsize=size, layout="constrained").add_subplot()
@@ -46,7 +46,7 @@ def plot(result: Findings, ax: Any = None) -> Any:
     box = {"boxstyle": "round,pad=0.4", "facecolor": "#f6f7f9", "edgecolor": "#7a828c"}
     for name, x, y in zip(graph.names, placed.x, placed.y):
         # A dollar sign in a name is a dollar sign, not mathematics.
-        ax.text(x, y, label(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3, parse_math=False)
+        ax.text(x, y, shorten_name(name), ha="center", va="center", fontsize=9, bbox=box, zorder=3, parse_math=False)
     ax.set(xlim=(-12, placed.width + 12), ylim=(placed.height + 12, -12), aspect="equal")
     ax.set_axis_off()
     return ax.figure
@@ -61,7 +61,7 @@ def _draw_edge(ax: Any, points: list[Point], weight: float, largest: float, assu
         middle = (x + right) / 2
         vertices += [(middle, y), (middle, low), (right, low)]
         codes += [Path.CURVE4] * 3
-    colour, width = POSITIVE if weight > 0 else NEGATIVE, stroke_width(weight, largest) / 1.4
+    colour, width = POSITIVE if weight > 0 else NEGATIVE, scale_stroke(weight, largest) / 1.4
     ax.add_patch(
         FancyArrowPatch(
             path=Path(vertices, codes),

@@ -116,7 +116,7 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
     nodes = [
         {
             "name": name,
-            "label": label(name),
+            "label": shorten_name(name),
             "x": round(x, 1),
             "y": round(y, 1),
             "width": round(width, 1),
