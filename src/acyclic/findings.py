@@ -19,7 +19,7 @@ from acyclic.errors import InputError
 from acyclic.facts import Ended, Orientation
 from acyclic.files import write_text
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.drawing import picture
+from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.judging.verdict import Pair, Verdict
 from acyclic.learners import DagLearner
@@ -112,7 +112,7 @@ class Findings:
 
     def _repr_html_(self) -> str:
         assumed = [edge for edge, support in self.support.items() if support is not Orientation.INDEPENDENCE]
-        return f"<div>{picture(self.graph, assumed)}{self.verdict._repr_html_()}</div>"
+        return f"<div>{draw_picture(self.graph, assumed)}{self.verdict._repr_html_()}</div>"
 
     def with_evidence(self, *, confidence: Any = None, audit: Any = None, curve: Any = None) -> Self:
         """The same with what was found on it later; what is None stays as it is.

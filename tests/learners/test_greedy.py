@@ -18,7 +18,7 @@ from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Empty, Ended
 from acyclic.graphs.cycles import is_acyclic
-from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
+from acyclic.graphs.equivalence import Cpdag, find_cpdag
 from acyclic.learners.ges import Ges
 from acyclic.learners.mmhc import Mmhc
 from acyclic.running import Monitor, State

@@ -17,7 +17,6 @@ import numpy as np
 from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.facts import Ended
-from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag
 from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
 from acyclic.graphs.reachability import find_reached
 from acyclic.running import Monitor, State

@@ -16,8 +16,6 @@ from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.scores.local import Noise, PenaltyRule, price_of_parent
-from acyclic.graphs.checks import check_square
-from acyclic.graphs.cycles import sort_topologically
 from acyclic.scores.regression import least_squares
 from acyclic.types import Floats, Integers
 

@@ -4,8 +4,8 @@ A graph writes itself: `Dag.to_json`, `Cpdag.to_json` and their like. A text tha
 holds an edge without direction, is read as a `Cpdag`, any other as a `Dag`: an undirected edge never becomes an arrow.
 The weights of a class, which other programs may write, are not kept.
 
-Names keep every character and weights every bit. A file is UTF-8, so
-a name with half of a surrogate pair, which is not text, cannot be saved.
+Names keep every character and weights every bit. A file is UTF-8, so a name with half of a surrogate pair, which is not
+text, cannot be saved.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def save(graph: Dag | Cpdag, path: str | PathLike[str]) -> None:
 
 
 def read(path: str | PathLike[str]) -> Dag | Cpdag:
-    """Read a graph from a file in the format of its suffix, as `save` writes it."""
+    """Read a graph from a file in the format of its suffix, as `save` writes it: a Cpdag if it says so, else a Dag."""
     _, parse = _choose_format(Path(path))
     try:
         return parse(Path(path).read_bytes().decode("utf-8-sig"))

@@ -18,7 +18,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.facts import Caution, Empty, Fact, Orientation, Removal
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import compelled
+from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.pruning import Pruned, threshold_components, threshold_until_acyclic
 from acyclic.judging.verdict import Pair, Verdict
 from acyclic.running import Solution
@@ -122,7 +122,7 @@ def orient_edges(graph: Dag, mask: Mask, orientation: Orientation) -> dict[Pair,
     Prior knowledge where it requires the edge or forbids its reverse; independence where the equivalence class compels
     it; else what the method rests on, which is nothing where it claims the class only.
     """
-    compelled_edges = compelled(graph)
+    compelled_edges = find_compelled(graph)
     rest = Orientation.UNDETERMINED if orientation is Orientation.INDEPENDENCE else orientation
     support = {}
     for i, j in np.argwhere(graph.adjacency).tolist():

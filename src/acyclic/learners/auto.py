@@ -17,7 +17,7 @@ from acyclic.data.table import Table
 from acyclic.discrete.order import FoundOrder, equal_variance_order, polish, search_orders
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import compelled
+from acyclic.graphs.equivalence import find_compelled
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.learners.equal_variance import EqualVariance
@@ -206,7 +206,7 @@ def _caution(moments: Moments, best: _Candidate, threshold: float) -> list[Fact[
     if graph.n_edges and not best.equal:
         if not best.test.accepted:
             said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
-        fixed = int(np.count_nonzero(compelled(graph)))
+        fixed = int(np.count_nonzero(find_compelled(graph)))
         said.append(Fact.of(Caution.CLASS_ONLY, compelled=fixed, edges=graph.n_edges, open=graph.n_edges - fixed))
     if moments.is_standardized:
         said.append(Fact.of(Caution.STANDARDIZED))

@@ -13,7 +13,6 @@ from acyclic.discrete.equivalence_search import GreedyEquivalenceSearch
 from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.errors import InputError
 from acyclic.facts import Caution
-from acyclic.graphs.equivalence import Cpdag, consistent_extension, cpdag, meek_closure
 from acyclic.graphs.equivalence import Cpdag, apply_meek_rules, extend_consistently, find_cpdag
 from acyclic.graphs.pruning import threshold_components
 from acyclic.judging.judge import Found

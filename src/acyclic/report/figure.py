@@ -10,8 +10,8 @@ import numpy as np
 from acyclic.errors import MissingExtraError
 from acyclic.facts import Orientation
 from acyclic.findings import Findings
-from acyclic.graphs.drawing import NEGATIVE, POSITIVE, stroke_width
-from acyclic.graphs.layout import Point, label, layout
+from acyclic.graphs.drawing import NEGATIVE, POSITIVE, scale_stroke
+from acyclic.graphs.layout import Point, place_nodes, shorten_name
 
 PIXELS_PER_INCH = 110.0
 

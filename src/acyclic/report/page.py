@@ -17,8 +17,8 @@ import numpy as np
 from acyclic.facts import Orientation
 from acyclic.files import write_text
 from acyclic.findings import Findings
-from acyclic.graphs.drawing import stroke_width
-from acyclic.graphs.layout import label, layout
+from acyclic.graphs.drawing import scale_stroke
+from acyclic.graphs.layout import place_nodes, shorten_name
 from acyclic.judging import words
 from acyclic.report.charts import heat_map
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
@@ -112,7 +112,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
 
 
 def _data(result: Findings, heading: str) -> dict[str, Any]:
-    graph, placed = result.graph, layout(result.graph)
+    graph, placed = result.graph, place_nodes(result.graph)
     nodes = [
         {
             "name": name,
@@ -136,7 +136,7 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
                 "source": i,
                 "target": j,
                 "weight": weight,
-                "stroke": round(stroke_width(weight, largest), 2),
+                "stroke": round(scale_stroke(weight, largest), 2),
                 **{name: value for name, value in rows[pair].items() if name in SHOWN and value is not None},
                 "rests_on": words.say_support(Orientation(rows[pair]["support"])),
                 "reversible": bool(result.cpdag.undirected[i, j]),

@@ -17,8 +17,8 @@ from scipy.linalg import lapack
 from acyclic.data.dependence import DEPENDENT
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
-from acyclic.graphs.checks import square_matrix
-from acyclic.graphs.cycles import topological_order
+from acyclic.graphs.checks import check_square
+from acyclic.graphs.cycles import sort_topologically
 from acyclic.scores.residuals import noise_variances
 from acyclic.types import Bools, Floats
 
@@ -185,10 +185,10 @@ def gaussian_bic(moments: Moments, adjacency: ArrayLike, penalty: PenaltyRule = 
     >>> bool(np.isclose(gaussian_bic(moments, [[0, 1], [0, 0]]), 100 * np.log(0.36) + np.log(100)))
     True
     """
-    edges = square_matrix(adjacency, "adjacency") != 0
+    edges = check_square(adjacency, "adjacency") != 0
     if len(edges) != len(moments.names):
         raise InputError(f"adjacency has {len(edges)} nodes, but the moments have {len(moments.names)} columns")
-    topological_order(edges, moments.names)
+    sort_topologically(edges, moments.names)
     return GaussianScore(moments, penalty).total(edges)
 
 

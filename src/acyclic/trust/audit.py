@@ -14,7 +14,6 @@ from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Doubt, Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.judging import words
