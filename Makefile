@@ -12,7 +12,7 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: demo test test-fast test-cpus test-floors test-package lint format bench reproduce handoff screenshots clean
+.PHONY: demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -58,6 +58,22 @@ $(READY): $(SOURCES)
 $(DEV): $(READY)
 	$(PINNED) $(BIN)/python $(INSTALL) -e '.[dev]'
 	touch $@
+
+# Needs gcc. Python itself leaks at exit by intent, so that leaks.c counts those of the kernels; libstdc++ comes with
+# libasan because extension modules throw exceptions of C++ through it.
+SANITIZED := build/sanitized
+UNDER_ASAN := ACYCLIC_KERNELS=$(SANITIZED)/kernels.so ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+  LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)"
+
+sanitize: $(READY)
+	CC=gcc ACYCLIC_STRICT=1 $(BIN)/python src/acyclic/_native/build.py --sanitize $(SANITIZED)/kernels.so
+	gcc -std=c11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
+	  -Itests/native -Isrc/acyclic/_native -include tests/native/counted.h \
+	  src/acyclic/_native/*.c tests/native/leaks.c -o $(SANITIZED)/leaks -lm
+	$(SANITIZED)/leaks
+	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python tests/native/fuzz.py 1000
+	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python -m pytest -q tests/native tests/discrete/test_selection.py \
+	  tests/discrete/test_order.py tests/scores/test_regression.py
 
 # DoWhy holds SciPy back: it has an environment of its own, which pgmpy shares.
 HANDOFF := build/handoff-venv

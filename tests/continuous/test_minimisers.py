@@ -17,6 +17,8 @@ from acyclic.continuous.problem import Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
+from acyclic.deadline import Stopped
+from acyclic.facts import Ended
 from acyclic.learners.notears import Notears
 from acyclic.running import Monitor, State
 from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares
@@ -208,3 +210,15 @@ def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
         ends.append([Notears(inner=inner).fit(moments).solution_.objective for inner in ("proximal-newton", "lbfgs")])
     fast, slow = np.mean(ends, axis=0)
     assert fast <= slow
+
+
+def test_a_step_is_ended_inside_of_its_elastic_nets():
+    """At this size they are long enough to be watched: not even the first step is made."""
+    moments = Moments.from_array(simulate(120, 300, random_state=0).X)
+    problem = Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.1)
+    state = State(problem.start())
+    with pytest.raises(Stopped) as stop:
+        proximal_newton(problem, Penalty(1.0), state, Monitor(time_limit=0), "test")
+    assert stop.value.end.kind is Ended.TIME_LIMIT and state.steps == 0
+    solution = Notears(time_limit=0).fit(moments).solution_
+    assert solution.stopped and solution.steps == 0

@@ -5,18 +5,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acyclic._native import OrderTrees
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.deadline import Deadline
 from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish, search_orders
 from acyclic.discrete.selection import select_parents
+from acyclic.deadline import Deadline, Stopped
+from acyclic.discrete.order import bic_order_search, equal_variance_order, equal_variance_score, polish
+from acyclic.discrete.selection import ParentCriterion, fit_parents, gaussian_bic, penalty_per_parent, select_parents
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.graphs.pruning import threshold
 from acyclic.scores.local import gaussian_bic, price_of_parent
+from acyclic.scores.regression import least_squares
 from discrete.test_selection import cost, naive_parents, sample
 
 ROWS = {"edge_direction": "from row to column"}
@@ -252,6 +257,83 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
     found = search_orders(moments)
     assert found.end.kind is Ended.INTERRUPTED and len(found.starts) == 2
     Dag(found.weights)
+
+
+@pytest.mark.parametrize("noise", ["equal", "unequal"])
+def test_a_large_search_is_stopped_inside_of_its_kernels(noise):
+    _, moments = sample(150, 1000, 4, variances=(0.5, 4.0))
+    start = np.random.default_rng(0).permutation(150)
+    found = bic_order_search(moments, [start], noise=noise, deadline=Deadline(0.0), random_starts=0)
+    assert found.end.kind is Ended.TIME_LIMIT and found.starts == ()
+    np.testing.assert_array_equal(found.order, start)
+    np.testing.assert_array_equal(found.weights, select_parents(moments, start, noise=noise))
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt(), Stopped(Deadline(3.0).end())])
+def test_moves_made_before_a_stop_are_kept(stop, monkeypatch):
+    _, moments = sample(20, 200, 9, variances=(0.5, 4.0))
+    start = np.random.default_rng(1).permutation(20)
+
+    def sweep(trees, order, movers, tolerance, deadline=None):
+        OrderTrees.sweep(trees, order, movers, tolerance, deadline)
+        raise stop
+
+    monkeypatch.setattr("acyclic.discrete.order.OrderTrees", type("Stopping", (OrderTrees,), {"sweep": sweep}))
+    found = bic_order_search(moments, [start], random_starts=0, deadline=Deadline(3.0))
+    assert found.end.kind.stopped and found.starts == ()
+    assert found.score < fit_parents(moments, ParentCriterion.of(moments, "ebic", None, None), start, None)[1]
+    Dag(found.weights)
+
+
+def test_an_interrupt_of_the_last_fit_does_not_lose_the_search(monkeypatch):
+    _, moments = sample(10, 200, 9)
+    whole, calls = bic_order_search(moments), []
+
+    def interrupted(*args):
+        calls.append(args)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return fit_parents(*args)
+
+    monkeypatch.setattr("acyclic.discrete.order.fit_parents", interrupted)
+    found = bic_order_search(moments)
+    assert found.end.kind is Ended.INTERRUPTED
+    np.testing.assert_array_equal(found.weights, whole.weights)
+
+
+def test_a_deadline_ends_every_long_step():
+    _, moments = sample(150, 1000, 4)
+    late, order = Deadline(0.0), np.arange(150)
+    graph = np.triu(np.ones((150, 150), dtype=bool), 1)
+    steps = [
+        lambda: equal_variance_order(moments, deadline=late),
+        lambda: polish(moments, order, deadline=late),
+        lambda: select_parents(moments, order, deadline=late),
+        lambda: least_squares(moments.covariance, graph, deadline=late),
+    ]
+    for step in steps:
+        with pytest.raises(Stopped) as stop:
+            step()
+        assert stop.value.end.kind is Ended.TIME_LIMIT
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-161, 3e-162, 1e-162])
+def test_variances_that_underflow_end_nothing_in_a_loop(size):
+    """The smallest double is 5e-324: covariances of columns near 1e-162 are a few units of it, or 0."""
+    X = np.random.default_rng(0).standard_normal((100, 6)) @ np.triu(np.ones((6, 6)))
+    moments = Moments(100, np.zeros(6), np.cov((size * X).T, bias=True))
+    order = polish(moments, equal_variance_order(moments))
+    assert sorted(order) == list(range(6))
+    assert np.isfinite(equal_variance_score(moments, order))
+
+
+@pytest.mark.parametrize("size", [2.0**-500, 2.0**-20, 2.0**20])
+def test_units_that_are_powers_of_two_do_not_change_a_polish(size):
+    rng = np.random.default_rng(3)
+    S = Moments.from_array(rng.standard_normal((100, 12)) @ rng.standard_normal((12, 12))).covariance
+    start, n = rng.permutation(12), 100
+    one, other = (polish(Moments(n, np.zeros(12), S * unit), start) for unit in (1.0, size**2))
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize("noise", ["equal", "unequal"])

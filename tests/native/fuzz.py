@@ -1,0 +1,182 @@
+"""Random calls of every kernel, for a library that was compiled with sanitizers: see `make sanitize`.
+
+    python tests/native/fuzz.py [CALLS] [SEED]
+
+Sizes are odd, entries are huge, tiny, infinite or no numbers, masks are arbitrary, and a flag stops some calls at a
+random time. What counts is that every call returns, keeps an order an order, and leaves memory alone: sanitizers and
+guards on both sides of every array tell of anything else.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import threading
+import time
+
+import numpy as np
+
+from acyclic._native.library import NO_MEMORY, STOPPED, address, library
+
+SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 33]
+ODD = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 1e-162, 1e-308, 1e154, -1e154, 1e308, -1e308, np.inf, -np.inf, np.nan]
+GUARD = 64
+CANARY = 0xA5
+
+
+class Caller:
+    """One random call after the other."""
+
+    def __init__(self, seed):
+        self.rng, self.guarded, self.timer = np.random.default_rng(seed), [], None
+        self.flag = np.zeros(1, dtype=np.int32)
+
+    def guard(self, array):
+        """A copy with guards around it, which `check_guards` looks at."""
+        room = np.full(array.nbytes + 2 * GUARD, CANARY, dtype=np.uint8)
+        inside = room[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+        inside[...] = array
+        self.guarded.append(room)
+        return inside
+
+    def check_guards(self):
+        for room in self.guarded:
+            assert (room[:GUARD] == CANARY).all() and (room[-GUARD:] == CANARY).all(), "a kernel wrote out of bounds"
+        self.guarded.clear()
+
+    def floats(self, *shape):
+        """Numbers of one scale; in some of the calls a few of them are odd."""
+        found = self.rng.standard_normal(shape) * 10.0 ** self.rng.integers(-3, 4)
+        if self.rng.random() < 0.4:
+            odd = self.rng.random(shape) < self.rng.choice([0.02, 0.3, 1.0])
+            found[odd] = self.rng.choice(ODD, int(odd.sum()))
+        return self.guard(found)
+
+    def square(self, d):
+        """A covariance, which is what kernels are made for, or any matrix."""
+        kind = self.rng.random()
+        if kind < 0.25:
+            return self.floats(d, d)
+        rows = self.rng.standard_normal((int(self.rng.choice([2, d + 2, 10 * d])), d))
+        rows = rows @ (np.eye(d) + np.triu(self.rng.standard_normal((d, d)), 1))
+        S = rows.T @ rows / len(rows)
+        if kind < 0.75:
+            S = S / np.sqrt(np.outer(S.diagonal(), S.diagonal()))
+        if kind < 0.35:
+            S[:, self.rng.integers(d)] = S[self.rng.integers(d)] = self.rng.choice(ODD)
+        return self.guard(S)
+
+    def rule(self, d):
+        """A 0/1 matrix, or None."""
+        share = self.rng.choice([-1.0, 0.0, 0.1, 0.5, 0.9, 1.0])
+        return None if share < 0 else self.guard((self.rng.random((d, d)) < share).astype(np.uint8))
+
+    def limits(self, *shape):
+        width = np.abs(self.rng.standard_normal(shape)) * self.rng.choice([0.0, 1.0, np.inf], shape)
+        width[np.isnan(width)] = 0
+        middle = self.rng.standard_normal(shape) * (self.rng.random(shape) < 0.3)
+        return self.guard(middle - width), self.guard(middle + width)
+
+    def stop(self):
+        """Whether and when the next call is told to stop: never, at once, or by another thread while it runs."""
+        self.flag[0] = 0
+        kind = self.rng.random()
+        if kind < 0.5:
+            return None
+        if kind < 0.6:
+            self.flag[0] = 1
+        elif kind < 0.8:
+            wait = float(self.rng.choice([0.0, 1e-4, 1e-3]))
+            self.timer = threading.Thread(target=lambda: (time.sleep(wait), self.flag.fill(1)))
+            self.timer.start()
+        return address(self.flag)
+
+    def finish(self, status):
+        if self.timer is not None:
+            self.timer.join()
+            self.timer = None
+        assert status >= 0 or status == STOPPED, f"status {status}{' (no memory)' if status == NO_MEMORY else ''}"
+        assert status != STOPPED or self.flag[0] == 1
+        self.check_guards()
+
+    def elastic_net(self, d):
+        first, last = sorted(self.rng.integers(0, d + 1, 2).tolist())
+        shared = bool(self.rng.random() < 0.3)
+        Q, c, G, ridge, B = self.square(d), self.floats(d), self.floats(d, d), self.floats(d, d), self.floats(d, d)
+        l1 = self.guard(np.abs(self.floats(d) if shared else self.floats(d, d)))
+        lower, upper = self.limits(*l1.shape)
+        arrays = [address(array) for array in (Q, c, G, l1, ridge, lower, upper, B)]
+        tolerance, rounds = float(self.rng.choice([0.0, 1e-12, 1e-6])), int(self.rng.choice([0, 1, 10, 200]))
+        loops = bool(self.rng.random() < 0.5)
+        numbers = tolerance, rounds, shared, loops
+        self.finish(library().elastic_net(d, first, last, *arrays, *numbers, self.stop()))
+
+    def criterion(self, d):
+        unit = self.floats(d) if self.rng.random() < 0.3 else None
+        n, cost = float(self.rng.choice([2.0, 50.0, 1e9])), float(self.rng.choice([0.0, 1e-9, 4.0, 1e12]))
+        return self.square(d), n, cost, unit, self.rule(d), self.rule(d)
+
+    def select_parents(self, d):
+        first, last = sorted(self.rng.integers(0, d + 1, 2).tolist())
+        R, n, cost, *rules = self.criterion(d)
+        slopes, left = self.floats(d, d), self.floats(d)
+        numbers = int(self.rng.integers(0, d + 1)), int(self.rng.integers(0, 6))
+        given = address(R), n, cost, *(address(rule) for rule in rules), *numbers, address(slopes), address(left)
+        self.finish(library().select_parents(d, first, last, *given, self.stop()))
+
+    def polish_order(self, d):
+        L, weight, precede = np.tril(self.square(d)), np.abs(self.floats(d)), self.rule(d)
+        L, weight = self.guard(L), self.guard(weight)
+        order = self.guard(np.arange(d, dtype=np.int32))
+        given = [address(array) for array in (L, order, weight, precede)]
+        numbers = int(self.rng.integers(0, d + 1)), int(self.rng.integers(0, 20)), float(self.rng.choice([0, 1e-9, -1]))
+        self.finish(library().polish_order(d, *given, *numbers, self.stop()))
+        assert sorted(order) == list(range(d))
+
+    def order_search(self, d):
+        R, n, cost, *rules = self.criterion(d)
+        rules.append(self.rule(d))
+        numbers = int(self.rng.integers(0, d + 1)), int(self.rng.integers(0, 3)), int(self.rng.choice([0, 5, 10**6]))
+        handle = library().order_search_open(d, address(R), n, cost, *(address(rule) for rule in rules), *numbers)
+        assert handle
+        kept, self.guarded = self.guarded, []
+        order, total = self.guard(self.rng.permutation(d).astype(np.int32)), self.guard(np.zeros(1))
+        kept, self.guarded = kept + self.guarded, []
+        for _ in range(int(self.rng.integers(1, 5))):
+            movers = self.guard(self.rng.integers(0, d, int(self.rng.integers(1, 2 * d + 1))).astype(np.int32))
+            given = handle, address(order), address(movers), len(movers), float(self.rng.choice([0.0, 1e-6]))
+            self.finish(library().order_search_sweep(*given, self.stop()))
+            self.finish(library().order_search_score(handle, address(order), address(total), self.stop()))
+            assert sorted(order) == list(range(d))
+        library().order_search_close(handle)
+        self.guarded = kept
+        self.check_guards()
+
+    def strong_components(self, d):
+        support = self.rule(d)
+        support = self.guard(np.ones((d, d), dtype=np.uint8)) if support is None else support
+        labels, work = self.guard(np.zeros(d, dtype=np.int32)), self.guard(np.zeros(4 * d, dtype=np.int32))
+        count = library().strong_components(d, address(support), address(labels), address(work))
+        assert count == len(np.unique(labels)) and 1 <= work[0] <= d
+        self.check_guards()
+
+
+KERNELS = ("elastic_net", "select_parents", "polish_order", "order_search", "strong_components")
+
+
+def fuzz(calls, seed):
+    """Make so many calls of each kernel."""
+    caller = Caller(seed)
+    with np.errstate(all="ignore"):
+        for number in range(calls):
+            for name in KERNELS:
+                d = int(caller.rng.choice(SIZES if number % 50 else [65, 100]))
+                getattr(caller, name)(d)
+
+
+if __name__ == "__main__":
+    faulthandler.enable()
+    faulthandler.dump_traceback_later(900, exit=True)
+    made = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    fuzz(made, int(sys.argv[2]) if len(sys.argv) > 2 else 0)
+    sys.stdout.write(f"{made} calls of each of {', '.join(KERNELS)}: nothing to tell\n")

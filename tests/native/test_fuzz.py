@@ -1,0 +1,7 @@
+"""A few of the random calls that `make sanitize` makes by the thousand under sanitizers."""
+
+from native.fuzz import fuzz
+
+
+def test_random_calls_return_and_stay_within_bounds():
+    fuzz(100, seed=1)

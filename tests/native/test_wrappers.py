@@ -1,0 +1,159 @@
+"""Wrappers hand a kernel only what it can read: another type, shape or layout is an error, never memory corruption."""
+
+import numpy as np
+import pytest
+
+from acyclic._native import OrderTrees, elastic_net, elastic_nets, polish_order, select_parents, strong_components
+
+D = 4
+
+
+def nets(d=D):
+    zero, limit = np.zeros((d, d)), np.broadcast_to(np.inf, (d, d))
+    names = ("Q", "c", "linear", "l1", "ridge", "lower", "upper", "start")
+    return dict(zip(names, (np.eye(d), np.ones(d), -np.eye(d), zero, zero, -limit, limit, zero))) | {"tolerance": 1e-8}
+
+
+def net(d=D):
+    zero, limit = np.zeros(d), np.full(d, np.inf)
+    names = ("Q", "linear", "l1", "ridge", "lower", "upper", "start")
+    return dict(zip(names, (np.eye(d), -np.ones(d), zero, zero, -limit, limit, zero))) | {"tolerance": 1e-8}
+
+
+def selection(d=D):
+    rules = {"allowed": np.ones((d, d), np.uint8), "required": np.zeros((d, d), np.uint8)}
+    numbers = {"n": 50.0, "cost": 4.0, "max_parents": 3, "detours": 1}
+    return {"R": np.eye(d), "unit": np.ones(d)} | rules | numbers
+
+
+def trees(d=D):
+    return selection(d) | {"precede": np.zeros((d, d), np.uint8), "most_branches": 1000}
+
+
+def polishing(d=D):
+    numbers = {"reach": 3, "max_sweeps": 9, "tolerance": 1e-9}
+    return {"L": np.eye(d), "weight": np.ones(d), "precede": np.zeros((d, d), np.uint8)} | numbers
+
+
+def components(d=D):
+    return {"support": np.ones((d, d), np.uint8)}
+
+
+KERNELS = [
+    (elastic_nets, nets),
+    (elastic_net, net),
+    (select_parents, selection),
+    (OrderTrees, trees),
+    (polish_order, polishing),
+    (strong_components, components),
+]
+ARRAYS = [
+    (kernel, given, name)
+    for kernel, given in KERNELS
+    for name, value in given().items()
+    if isinstance(value, np.ndarray)
+]
+
+
+def identify(value):
+    return getattr(value, "__name__", str(value))
+
+
+@pytest.mark.parametrize(("kernel", "given"), KERNELS, ids=identify)
+def test_fitting_arguments_are_taken(kernel, given):
+    kernel(**given())
+    kernel(**given(1))
+
+
+@pytest.mark.parametrize(("kernel", "given"), KERNELS, ids=identify)
+def test_no_node_is_refused(kernel, given):
+    with pytest.raises(ValueError, match="1 to 46340 nodes; got 0"):
+        kernel(**given(0))
+
+
+@pytest.mark.parametrize(("kernel", "given", "name"), ARRAYS, ids=identify)
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.bool_, ">f8"])
+def test_another_type_is_refused(kernel, given, name, dtype):
+    arguments = given()
+    arguments[name] = np.zeros(arguments[name].shape, dtype)
+    with pytest.raises(ValueError, match="the kernel reads"):
+        kernel(**arguments)
+
+
+@pytest.mark.parametrize(("kernel", "given", "name"), ARRAYS, ids=identify)
+def test_another_shape_is_refused(kernel, given, name):
+    for shorter in (np.s_[:-1], np.s_[..., :-1], np.s_[None]):
+        arguments = given()
+        arguments[name] = np.ascontiguousarray(arguments[name][shorter])
+        with pytest.raises(ValueError, match="the kernel reads"):
+            kernel(**arguments)
+
+
+# Matrices of the many columns are transposed on the way, whatever their layout.
+@pytest.mark.parametrize(
+    ("kernel", "given", "name"), [row for row in ARRAYS if row[0] is not elastic_nets or row[2] in "Qc"], ids=identify
+)
+def test_an_array_with_gaps_is_refused(kernel, given, name):
+    arguments = given()
+    arguments[name] = np.repeat(arguments[name], 2, axis=-1)[..., ::2]
+    with pytest.raises(ValueError, match="not C-contiguous"):
+        kernel(**arguments)
+
+
+@pytest.mark.parametrize("name", ["linear", "l1", "ridge", "lower", "upper", "start"])
+def test_the_layout_of_many_columns_does_not_matter(name):
+    rng = np.random.default_rng(0)
+    arguments = nets() | {"linear": rng.standard_normal((D, D)), "start": rng.standard_normal((D, D))}
+    expected = elastic_nets(**arguments)
+    arguments[name] = np.asfortranarray(arguments[name])
+    assert elastic_nets(**arguments).tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("kernel", [select_parents, OrderTrees])
+@pytest.mark.parametrize("change", [{"n": 0.0}, {"n": np.nan}, {"cost": -1.0}, {"cost": np.nan}])
+def test_numbers_without_meaning_are_refused(kernel, change):
+    with pytest.raises(ValueError, match="n > 0 and a cost"):
+        kernel(**(selection() if kernel is select_parents else trees()) | change)
+
+
+def test_a_factor_that_cannot_be_written_is_refused():
+    arguments = polishing()
+    arguments["L"].flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        polish_order(**arguments)
+
+
+def test_an_order_is_a_permutation_of_the_nodes():
+    with OrderTrees(**trees()) as search:
+        movers = np.arange(D, dtype=np.int32)
+        for order in ([0, 1, 2, 2], [0, 1, 2, 4], [-1, 0, 1, 2]):
+            with pytest.raises(ValueError, match="each of 0 to 3 once"):
+                search.score(np.array(order, dtype=np.int32))
+            with pytest.raises(ValueError, match="each of 0 to 3 once"):
+                search.sweep(np.array(order, dtype=np.int32), movers, 1e-6)
+        with pytest.raises(ValueError, match="the kernel reads"):
+            search.score(np.arange(D))
+        for mover in (-1, D):
+            with pytest.raises(ValueError, match="numbers of nodes"):
+                search.sweep(np.arange(D, dtype=np.int32), np.array([mover], dtype=np.int32), 1e-6)
+        assert search.sweep(np.arange(D, dtype=np.int32), movers[:0], 1e-6) == 0
+
+
+def test_closed_trees_are_refused():
+    with OrderTrees(**trees()) as search:
+        pass
+    with pytest.raises(ValueError, match="closed"):
+        search.score(np.arange(D, dtype=np.int32))
+    search.close()
+
+
+def test_one_column_is_the_same_as_many():
+    rng = np.random.default_rng(1)
+    d = 9
+    Q, arguments = np.cov(rng.standard_normal((30, d)).T), nets(d)
+    arguments |= {"Q": Q, "linear": -Q @ rng.standard_normal((d, d)), "l1": np.full((d, d), 0.2)}
+    together = elastic_nets(**arguments)
+    for j in range(d):
+        names = ("linear", "l1", "ridge", "lower", "upper", "start")
+        columns = {name: np.ascontiguousarray(arguments[name][:, j]) for name in names}
+        assert elastic_net(Q, **columns, tolerance=1e-8).tobytes() == together[:, j].tobytes()
