@@ -175,7 +175,7 @@ def test_a_killed_process_goes_on_to_the_same_bits(name, X, tmp_path):
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     on_disk = json.loads(str(np.load(path)["header"]))
-    assert 0 < on_disk["steps"] < whole.solution_.steps and not on_disk["done"]
+    assert 0 < on_disk["steps"] < whole.solution_.steps and on_disk["end"] is None
     assert_same(changed(learner, checkpoint=path).fit(X), whole)
 
 

@@ -228,7 +228,8 @@ class Monitor:
             except Stopped as stop:
                 state.end = stop.end
             except KeyboardInterrupt:
-                state.end = state.end or Fact.of(Ended.INTERRUPTED)
+                # Even after the loop's own end: whoever runs more than one loop has to know of it.
+                state.end = Fact.of(Ended.INTERRUPTED)
         state.seconds = self.before + time.monotonic() - self.started
         if self.checkpoint:
             self.checkpoint.save(state)

@@ -132,7 +132,7 @@ def test_every_constraint_lowers_its_own_value(name, kind):
     h, _ = task.constraint.value_and_gradient(state.weights**2)
     assert np.isfinite(state.weights).all()
     assert h < 1e-2 * free_h
-    assert state.converged and (h <= h_tol or kind == "central")
+    assert state.end.kind.converged and (h <= h_tol or kind == "central")
 
 
 def test_adam_is_the_textbook_algorithm():

@@ -13,6 +13,7 @@ from acyclic._native import elastic_nets
 from acyclic.constraints.base import Constraint, Evaluation
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.minimisers import lbfgs, proximal_newton
+from acyclic.continuous.minimisers.lbfgs import Doubled, Plain
 from acyclic.continuous.problem import Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
@@ -192,15 +193,38 @@ def test_the_minimisers_end_at_stationary_points(noise):
         assert (np.abs(slope)[inside & (np.abs(W) <= 1e-9)] < 0.05 + 1e-4).all()
 
 
+@pytest.mark.parametrize("view", [Doubled, Plain])
+@pytest.mark.parametrize("box", [False, True])
+def test_the_views_of_lbfgs_are_the_problem(view, box):
+    l1 = 0.02 if view is Doubled else 0.0
+    mask = Knowledge(forbidden=[("x2", "x0")], bounds={("x0", "x1"): (0.2, 0.5)} if box else {}).compile(
+        [f"x{k}" for k in range(5)]
+    )
+    moments = Moments.from_array(simulate(5, 100, random_state=1).X)
+    problem, penalty = Problem(LeastSquares(moments), constraint("fast-tmpi"), l1, mask), Penalty(2.0, 3.0)
+    seen, rng = view(problem, penalty), np.random.default_rng(0)
+    weights = problem.inside(0.3 * rng.standard_normal((5, 5)))
+    flat = seen.split(weights)
+    assert (seen.lower <= flat).all() and (flat <= seen.upper).all()
+    np.testing.assert_array_equal(seen.join(flat), weights)
+    value, gradient = seen.value_and_gradient(flat)
+    assert value == pytest.approx(problem.at(weights, penalty).total, rel=1e-12)
+    for k in range(len(flat)):
+        # With steps of ε^⅓ a central difference is exact to about ε^⅔ = 4e-11 times the third derivative.
+        step = np.cbrt(np.finfo(float).eps) * np.eye(len(flat))[k]
+        rise = seen.value_and_gradient(flat + step)[0] - seen.value_and_gradient(flat - step)[0]
+        assert gradient[k] == pytest.approx(rise / (2 * step[k]), rel=1e-6, abs=1e-6)
+
+
 def test_steps_that_do_not_suffice_are_told():
     problem = Problem(LeastSquares(Moments.from_array(simulate(8, 200).X)), constraint("fast-tmpi"), 0.0)
-    for minimise, words in (
-        (partial(proximal_newton, max_steps=1), "its 1 steps"),
-        (partial(lbfgs, options={"maxiter": 2}), "its 2 steps"),
+    for minimise, steps in (
+        (partial(proximal_newton, max_steps=1), 1),
+        (partial(lbfgs, options={"maxiter": 2}), 2),
     ):
         state = State(problem.start())
         minimise(problem, Penalty(alpha=5.0), state, Monitor(), "")
-        assert words in state.shortfall
+        assert state.shortfall.kind is Ended.STEPS_SPENT and state.shortfall["steps"] == steps
 
 
 def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
@@ -218,7 +242,7 @@ def test_a_step_is_ended_inside_of_its_elastic_nets():
     problem = Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.1)
     state = State(problem.start())
     with pytest.raises(Stopped) as stop:
-        proximal_newton(problem, Penalty(1.0), state, Monitor(time_limit=0), "test")
+        proximal_newton(problem, Penalty(1.0), state, Monitor(0), "test")
     assert stop.value.end.kind is Ended.TIME_LIMIT and state.steps == 0
     solution = Notears(time_limit=0).fit(moments).solution_
-    assert solution.stopped and solution.steps == 0
+    assert solution.end.kind is Ended.TIME_LIMIT and solution.steps == 0

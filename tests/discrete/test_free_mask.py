@@ -11,7 +11,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.discrete import order as order_module
-from acyclic.discrete.order import bic_order_search, equal_variance_order, polish
+from acyclic.discrete.order import search_orders, equal_variance_order, polish
 from acyclic.discrete.selection import select_parents
 from acyclic.scores.regression import least_squares
 
@@ -23,7 +23,7 @@ FREE = {"unrestricted": Mask.unrestricted(D, MOMENTS.names), "no knowledge": Kno
 
 
 def search(mask, noise):
-    found = bic_order_search(MOMENTS, [START], noise=noise, mask=mask, patience=10)
+    found = search_orders(MOMENTS, [START], noise=noise, mask=mask, patience=10)
     return np.concatenate([found.order, found.weights.ravel(), [found.score, *found.starts, found.sweeps]])
 
 

@@ -9,12 +9,9 @@ from acyclic._native import OrderTrees
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
-from acyclic.deadline import Deadline
-from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish, search_orders
-from acyclic.discrete.selection import select_parents
 from acyclic.deadline import Deadline, Stopped
-from acyclic.discrete.order import bic_order_search, equal_variance_order, equal_variance_score, polish
-from acyclic.discrete.selection import ParentCriterion, fit_parents, gaussian_bic, penalty_per_parent, select_parents
+from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish, search_orders
+from acyclic.discrete.selection import ParentCriterion, fit_parents, select_parents
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.dag import Dag
@@ -263,7 +260,7 @@ def test_an_interrupt_returns_the_best_so_far(monkeypatch):
 def test_a_large_search_is_stopped_inside_of_its_kernels(noise):
     _, moments = sample(150, 1000, 4, variances=(0.5, 4.0))
     start = np.random.default_rng(0).permutation(150)
-    found = bic_order_search(moments, [start], noise=noise, deadline=Deadline(0.0), random_starts=0)
+    found = search_orders(moments, [start], noise=noise, deadline=Deadline(0.0), random_starts=0)
     assert found.end.kind is Ended.TIME_LIMIT and found.starts == ()
     np.testing.assert_array_equal(found.order, start)
     np.testing.assert_array_equal(found.weights, select_parents(moments, start, noise=noise))
@@ -279,7 +276,7 @@ def test_moves_made_before_a_stop_are_kept(stop, monkeypatch):
         raise stop
 
     monkeypatch.setattr("acyclic.discrete.order.OrderTrees", type("Stopping", (OrderTrees,), {"sweep": sweep}))
-    found = bic_order_search(moments, [start], random_starts=0, deadline=Deadline(3.0))
+    found = search_orders(moments, [start], random_starts=0, deadline=Deadline(3.0))
     assert found.end.kind.stopped and found.starts == ()
     assert found.score < fit_parents(moments, ParentCriterion.of(moments, "ebic", None, None), start, None)[1]
     Dag(found.weights)
@@ -287,7 +284,7 @@ def test_moves_made_before_a_stop_are_kept(stop, monkeypatch):
 
 def test_an_interrupt_of_the_last_fit_does_not_lose_the_search(monkeypatch):
     _, moments = sample(10, 200, 9)
-    whole, calls = bic_order_search(moments), []
+    whole, calls = search_orders(moments), []
 
     def interrupted(*args):
         calls.append(args)
@@ -296,7 +293,7 @@ def test_an_interrupt_of_the_last_fit_does_not_lose_the_search(monkeypatch):
         return fit_parents(*args)
 
     monkeypatch.setattr("acyclic.discrete.order.fit_parents", interrupted)
-    found = bic_order_search(moments)
+    found = search_orders(moments)
     assert found.end.kind is Ended.INTERRUPTED
     np.testing.assert_array_equal(found.weights, whole.weights)
 

@@ -18,7 +18,7 @@ from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Empty, Ended
 from acyclic.graphs.cycles import is_acyclic
-from acyclic.graphs.equivalence import Cpdag, find_cpdag
+from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
 from acyclic.learners.ges import Ges
 from acyclic.learners.mmhc import Mmhc
 from acyclic.running import Monitor, State
@@ -60,7 +60,7 @@ def test_ges_does_no_worse_than_other_implementations():
         reached = scores.total(model.causal_graph_.adjacency)
         for peer in ("ges", "ges_iterated", "causal_learn"):
             graph = Cpdag.from_arcs(arcs_of(problem[peer]), edge_direction="from row to column")
-            assert reached <= scores.total(consistent_extension(graph)) + 2e-5
+            assert reached <= scores.total(extend_consistently(graph)) + 2e-5
         assert np.array_equal(model.cpdag_.arcs, arcs_of(problem["ges_iterated"]))
 
 
@@ -68,7 +68,7 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
     monkeypatch.setattr(equivalence_search, "TOLERANCE", -np.inf)
     members = {}
     for dag in all_dags(4):
-        members.setdefault(cpdag(dag), []).append(dag)
+        members.setdefault(find_cpdag(dag), []).append(dag)
     search = GreedyEquivalenceSearch(GaussianScore(random_moments(4, 0)), Mask.unrestricted(4))
     for graph, dags in members.items():
         search.current = EquivalenceClass(dags[0])
@@ -88,7 +88,7 @@ def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
             for operator in (op for y in range(4) for op in getattr(search, name + "s")(y)):
                 dag = getattr(search, name)(operator)
                 if dag is not None:
-                    found.add(cpdag(dag))
+                    found.add(find_cpdag(dag))
                     assert search.scores.total(dag) - total == pytest.approx(operator.loss, abs=1e-8)
             assert found == neighbours
 
@@ -126,7 +126,7 @@ def test_knowledge_directs_edges_of_the_class():
     model = Ges(knowledge=Knowledge(required=[("x2", "x1")])).fit(moments)
     assert [(source, target) for source, target, _ in model.causal_graph_.edges()] == [("x1", "x0"), ("x2", "x1")]
     assert model.verdict_.cautions == ()
-    assert model.cpdag_ == cpdag(weights)
+    assert model.cpdag_ == find_cpdag(weights)
 
 
 def test_a_class_that_contradicts_knowledge_is_repaired_and_said_so():

@@ -174,6 +174,6 @@ def test_searches_take_any_score_that_has_the_members_of_the_protocol(seed):
         for search in (GreedyEquivalenceSearch(scores, mask), HillClimbing(scores, mask, mask.required)):
             states.append(State(np.zeros((6, 6))))
             search(Monitor(), states[-1])
-    assert all(state.converged for state in states)
+    assert all(state.end.kind.converged for state in states)
     np.testing.assert_array_equal(states[0].weights, states[2].weights)
     np.testing.assert_array_equal(states[1].weights, states[3].weights)

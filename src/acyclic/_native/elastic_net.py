@@ -52,25 +52,25 @@ def elastic_nets(
     for name, matrix in matrices.items():
         if matrix.dtype != FLOAT or matrix.shape != (d, d):
             raise ValueError(f"{name} is {matrix.dtype} of shape {matrix.shape}; the kernel reads {FLOAT} of {(d, d)}")
-    del matrices
+    del matrices, matrix
     shared = l1.strides == lower.strides == upper.strides == (0, 0)
     l1, lower, upper = (np.full(d, A[0, 0]) if shared else np.ascontiguousarray(A.T) for A in (l1, lower, upper))
     # Transposed, each problem is a row; where the caller keeps no matrix as it was, there is only one of it.
     linear, ridge = np.ascontiguousarray(linear.T), np.ascontiguousarray(ridge.T)
     B = np.array(start.T, order="C")
-    arrays = Q, c, linear, l1, ridge, lower, upper, B
-    given = *(address(array) for array in arrays), tolerance, max_rounds, shared, loops
-    kernel = library().elastic_net
+    arrays = [Q, c, linear, l1, ridge, lower, upper, B]
+    del linear, ridge
+    numbers, kernel = (tolerance, max_rounds, shared, loops), library().elastic_net
     edges = np.linspace(0, d, 4 * threads + 1).astype(int).tolist() if threads > 1 and d >= 64 else [0, d]
     run_parts(
-        lambda part, flag: kernel(d, *part, *given, flag),
+        lambda part, flag: kernel(d, *part, *map(address, arrays), *numbers, flag),
         list(pairwise(edges)),
         size=d**3,
         purpose=f"for a ({d}, {d}) work array",
         threads=threads,
         deadline=deadline,
     )
-    del arrays, linear, ridge
+    arrays.clear()
     return np.ascontiguousarray(B.T)
 
 
@@ -102,7 +102,11 @@ def elastic_net(
         check(name, vector, FLOAT, (d,))
     b = start.copy()
     arrays = Q, _ONE, linear, l1, ridge, lower, upper, b
-    given = d, 0, 1, *(address(array) for array in arrays), tolerance, max_rounds, False, True
-    kernel, purpose = library().elastic_net, f"for a ({d}, {d}) work array"
-    run_kernel(lambda flag: kernel(*given, flag), size=d**2, purpose=purpose, deadline=deadline)
+    numbers, kernel = (tolerance, max_rounds, False, True), library().elastic_net
+    run_kernel(
+        lambda flag: kernel(d, 0, 1, *map(address, arrays), *numbers, flag),
+        size=d**2,
+        purpose=f"for a ({d}, {d}) work array",
+        deadline=deadline,
+    )
     return b

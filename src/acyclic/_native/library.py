@@ -90,7 +90,10 @@ def check_size(d: int) -> int:
 
 
 def address(array: NDArray[Any] | None) -> int | None:
-    """Where a checked array lies, or None; the caller keeps it alive during the call."""
+    """Where a checked array lies, or None. Take it inside of the function that calls the kernel.
+
+    The function keeps the array alive for as long as it runs, also where the thread that asked for it has gone on.
+    """
     if array is None:
         return None
     # A third of the time of array.ctypes, and small problems are many; a read-only array does not allow it.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Self
 
 import numpy as np
@@ -55,10 +57,14 @@ def polish_order(
     if reach < 0:
         raise ValueError(f"reach is {reach}; the kernel takes numbers of at least 0")
     order = np.arange(d, dtype=np.int32)
-    given = *(address(array) for array in (L, order, weight, precede)), min(reach, d), max_sweeps, tolerance
+    arrays, numbers = (L, order, weight, precede), (min(reach, d), max_sweeps, tolerance)
     kernel = library().polish_order
-    purpose = f"to polish an order of {d} columns"
-    run_kernel(lambda flag: kernel(d, *given, flag), size=d**3, purpose=purpose, deadline=deadline)
+    run_kernel(
+        lambda flag: kernel(d, *map(address, arrays), *numbers, flag),
+        size=d**3,
+        purpose=f"to polish an order of {d} columns",
+        deadline=deadline,
+    )
     return order
 
 
@@ -105,6 +111,7 @@ class OrderTrees:
         check_criterion(R, n, cost, unit, (allowed, required, precede), self.d)
         self._arrays = R, unit, allowed, required, precede  # the kernel reads them until it is closed
         rules = n, cost, *(address(array) for array in self._arrays[1:]), max_parents, detours
+        self._busy = threading.Lock()
         self._purpose = f"for the search trees of {self.d} columns"
         self._handle: int | None = library().order_search_open(self.d, address(R), *rules, most_branches)
         if not self._handle:
@@ -117,16 +124,16 @@ class OrderTrees:
         self.close()
 
     def close(self) -> None:
-        """Free the trees."""
-        handle, self._handle = self._handle, None
-        library().order_search_close(handle)
+        """Free the trees, once no kernel works on them."""
+        with self._busy:
+            handle, self._handle = self._handle, None
+            library().order_search_close(handle)
 
     def score(self, order: Order, deadline: Deadline | None = None) -> float:
         """The total of an order; raises Stopped when the deadline passes."""
         self._check(order)
         total, kernel = np.empty(1), library().order_search_score
-        given = self._handle, address(order), address(total)
-        run_kernel(lambda flag: kernel(*given, flag), size=self.d**2, purpose=self._purpose, deadline=deadline)
+        self._run(lambda flag: kernel(self._handle, address(order), address(total), flag), self.d**2, deadline)
         return float(total[0])
 
     def sweep(self, order: Order, movers: Order, tolerance: float, deadline: Deadline | None = None) -> int:
@@ -137,15 +144,27 @@ class OrderTrees:
         """
         self._check(order)
         check("movers", movers, INT32, (len(movers),))
-        if len(movers) and not (0 <= movers.min() and movers.max() < self.d):
+        if len(movers) and not 0 <= movers.min() <= movers.max() < self.d:
             raise ValueError(f"movers have to be numbers of nodes, 0 to {self.d - 1}; got {movers}")
-        given = self._handle, address(order), address(movers) if len(movers) else None, len(movers), tolerance
-        kernel, size = library().order_search_sweep, len(movers) * self.d**2
-        return run_kernel(lambda flag: kernel(*given, flag), size=size, purpose=self._purpose, deadline=deadline)
+        if not len(movers):
+            return 0
+        kernel, count = library().order_search_sweep, len(movers)
+        return self._run(
+            lambda flag: kernel(self._handle, address(order), address(movers), count, tolerance, flag),
+            count * self.d**2,
+            deadline,
+        )
+
+    def _run(self, call: Callable[[int | None], int], size: int, deadline: Deadline | None) -> int:
+        def run(flag: int | None) -> int:
+            with self._busy:
+                if self._handle is None:
+                    raise ValueError("the trees of this search are closed; open new ones")
+                return call(flag)
+
+        return run_kernel(run, size=size, purpose=self._purpose, deadline=deadline)
 
     def _check(self, order: Order) -> None:
-        if self._handle is None:
-            raise ValueError("the trees of this search are closed; open new ones")
         check_writable("order", order, INT32, (self.d,))
         if not np.array_equal(np.sort(order), self._nodes):
             raise ValueError(f"the order has to hold each of 0 to {self.d - 1} once; got {order}")

@@ -63,21 +63,17 @@ def select_parents(
     d = check_size(len(R))
     check_criterion(R, n, cost, unit, (allowed, required), d)
     slopes, variances = np.zeros((d, d)), np.zeros(d)
-    rules = n, cost, *(address(array) for array in (unit, allowed, required)), max_parents, detours
-    given = address(R), *rules, address(slopes), address(variances)
     kernel = library().select_parents
+
+    def run(part: tuple[int, int], flag: int | None) -> int:
+        rules = n, cost, address(unit), address(allowed), address(required), max_parents, detours
+        status: int = kernel(d, *part, address(R), *rules, address(slopes), address(variances), flag)
+        return status
 
     # The last nodes have the most predecessors: they come first, so that no thread ends long after the others.
     parts = list(pairwise([*range(0, d, _CHUNK), d]))[::-1]
     purpose = f"to select parents among {d} columns"
-    run_parts(
-        lambda part, flag: kernel(d, *part, *given, flag),
-        parts,
-        size=d**3,
-        purpose=purpose,
-        threads=threads,
-        deadline=deadline,
-    )
+    run_parts(run, parts, size=d**3, purpose=purpose, threads=threads, deadline=deadline)
     return slopes, variances
 
 

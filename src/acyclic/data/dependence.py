@@ -1,10 +1,10 @@
 """When a column counts as a linear function of others, and a target as explained: the levels, in one place.
 
-What is asked is the share of a column's variance that the others leave, 1 − R². A correlation matrix of d columns
-holds it to about d·2e-16, but a share that is computed past a pivot p to about 2ε/√p only: the smaller the pivots that
-are let in, the larger the shares that are rounding. Three levels follow from what is at stake, and one from squares and
-lengths. The kernel of selection has its own two, 1e-11 for candidates and 1e-12 for targets: it updates one residual
-step by step and never compares it with one that was computed another way, so that it may go lower than DEPENDENT.
+What is asked is the share of a column's variance that the others leave, 1 − R². A correlation matrix of d columns holds
+it to about d·2e-16, but a share that is computed past a pivot p to about 2ε/√p only: the smaller the pivots that count,
+the larger the shares that are rounding. The levels follow from what is at stake. The kernel of selection has its own,
+1e-11 for candidates and 1e-12 for targets: it updates one residual step by step and never compares it with one that was
+computed another way, so that it may go lower than DEPENDENT.
 """
 
 from __future__ import annotations

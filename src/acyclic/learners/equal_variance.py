@@ -92,8 +92,8 @@ class EqualVariance(DagLearner):
             weights = select_parents(moments, order, self.penalty, noise="equal", mask=mask, deadline=deadline)
             state.accept(weights=weights, steps=1)
             self.order_ = np.asarray(order)
-            state.finish(Ended.COMPLETE)
             monitor.tick(state, "selection of parents", nan, 0.0, 0.0)
+            state.finish(Ended.COMPLETE)
 
         start = least_squares(moments.covariance, mask.required, mask)
         self.order_ = Dag(start).order

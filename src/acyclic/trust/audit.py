@@ -14,6 +14,7 @@ from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Doubt, Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.judging import words
@@ -246,7 +247,7 @@ def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fac
     graph, said = first.graph, []
     if not graph.n_edges:
         return []
-    free = int(np.count_nonzero(graph.adjacency & ~compelled(graph)))
+    free = int(np.count_nonzero(graph.adjacency & ~find_compelled(graph)))
     if not test.accepted and free:
         said.append(Fact.of(Doubt.UNEQUAL_VARIANCES, spread=test.spread, open=free, edges=graph.n_edges))
     if moments.is_standardized:

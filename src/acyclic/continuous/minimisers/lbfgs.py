@@ -1,9 +1,9 @@
-"""L-BFGS-B on the doubled variables W = W⁺ − W⁻: the published minimiser of NOTEARS."""
+"""L-BFGS-B: one loop around SciPy's, and the two views of a problem with weights that it takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from scipy.optimize import Bounds, minimize
@@ -14,6 +14,143 @@ from acyclic.running import Monitor, State
 from acyclic.types import Floats
 
 
+class Evaluated(Protocol):
+    """What progress is told of a point."""
+
+    @property
+    def objective(self) -> float:
+        """Everything but the penalty of the constraint."""
+
+    @property
+    def h(self) -> float:
+        """The constraint's value."""
+
+
+Reached = TypeVar("Reached", bound=Evaluated, covariant=True)
+
+
+class View(Protocol[Reached]):
+    """A problem under one penalty as L-BFGS-B wants it: a smooth function of flat variables in a box.
+
+    |w| has no derivative at 0: under an L1 term each weight takes two variables, its positive and its negative part,
+    both at least 0.
+    """
+
+    lower: Floats
+    upper: Floats
+
+    def split(self, weights: Floats) -> Floats:
+        """Variables that stand for the weights of a state."""
+
+    def join(self, flat: Floats) -> Floats:
+        """The weights, as a state holds them, that variables stand for."""
+
+    def value_and_gradient(self, flat: Floats) -> tuple[float, Floats]:
+        """The function."""
+
+    def at(self, weights: Floats) -> Reached:
+        """The problem's own evaluation at the weights of a state."""
+
+
+def follow(
+    view: View[Reached],
+    penalty: Penalty,
+    state: State,
+    monitor: Monitor,
+    stage: str,
+    options: Mapping[str, Any] | None = None,
+) -> Reached:
+    """Run L-BFGS-B, with SciPy's defaults or ``options``, from the last accepted weights of a state.
+
+    Its memory of past gradients cannot be saved: a minimisation that was interrupted begins again.
+    """
+    weight = penalty.rho or penalty.alpha
+
+    def after_step(flat: Floats) -> None:
+        state.step(view.join(flat))
+        if monitor.callback is None:
+            monitor.tick(state, stage, np.nan, np.nan, weight)
+            return
+        point = view.at(state.reached)
+        monitor.tick(state, stage, point.objective, point.h, weight)
+
+    state.steps, state.inner_steps = state.steps - state.inner_steps, 0
+    start = np.clip(view.split(state.weights), view.lower, view.upper)
+    optimise: Any = minimize  # its published type does not know callbacks beside jac=True
+    found = optimise(
+        view.value_and_gradient,
+        start,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=Bounds(view.lower, view.upper),
+        callback=after_step,
+        options=dict(options or {}),
+    )
+    if found.get("status") == 1:
+        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
+    return view.at(view.join(found.x))
+
+
+class Doubled:
+    """All d² weights doubled, W = W⁺ − W⁻ (Zheng et al. 2018)."""
+
+    def __init__(self, problem: Problem, penalty: Penalty) -> None:
+        self.problem, self.penalty, self.l1 = problem, penalty, problem.l1_weights.ravel()
+        lower, upper = problem.box()
+        self.lower = np.concatenate([np.maximum(lower, 0).ravel(), np.maximum(-upper, 0).ravel()])
+        self.upper = np.concatenate([np.maximum(upper, 0).ravel(), np.maximum(-lower, 0).ravel()])
+
+    def split(self, weights: Floats) -> Floats:
+        """See View."""
+        flat = weights.ravel()
+        return np.concatenate([np.maximum(flat, 0), np.maximum(-flat, 0)])
+
+    def join(self, flat: Floats) -> Floats:
+        """See View."""
+        positive, negative = np.split(flat, 2)
+        return np.reshape(positive - negative, (self.problem.d, self.problem.d))
+
+    def value_and_gradient(self, flat: Floats) -> tuple[float, Floats]:
+        """See View."""
+        W, (positive, negative) = self.join(flat), np.split(flat, 2)
+        value, gradient = self.problem.score.value_and_gradient(W)
+        if self.penalty.active:
+            h, G, *_ = self.problem.constraint.evaluate_block(W * W, self.problem.d)
+            value += self.penalty.value(h)
+            gradient = gradient + (2 * self.penalty.slope(h)) * W * G
+        slope, l1 = gradient.ravel(), self.l1
+        return value + float(l1 @ positive + l1 @ negative), np.concatenate([slope + l1, l1 - slope])
+
+    def at(self, weights: Floats) -> Point:
+        """See View."""
+        return self.problem.at(weights, self.penalty)
+
+
+class Plain:
+    """The d² weights themselves, for a problem without L1 term."""
+
+    def __init__(self, problem: Problem, penalty: Penalty) -> None:
+        self.problem, self.penalty = problem, penalty
+        self.lower, self.upper = (limit.ravel() for limit in problem.box())
+
+    def split(self, weights: Floats) -> Floats:
+        """See View."""
+        return weights.ravel()
+
+    def join(self, flat: Floats) -> Floats:
+        """See View."""
+        return np.reshape(flat, (self.problem.d, self.problem.d))
+
+    def value_and_gradient(self, flat: Floats) -> tuple[float, Floats]:
+        """See View."""
+        point = self.at(self.join(flat))
+        return point.score + self.penalty.value(point.h), point.smooth_gradient.ravel()
+
+    def at(self, weights: Floats) -> Point:
+        """See View."""
+        return self.problem.at(weights, self.penalty)
+
+
 def lbfgs(
     problem: Problem,
     penalty: Penalty,
@@ -21,46 +158,12 @@ def lbfgs(
     monitor: Monitor,
     stage: str,
     *,
+    doubled: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> Point:
-    """Minimise by SciPy's L-BFGS-B on the 2d² doubled variables (Zheng et al. 2018), with its defaults or ``options``.
+    """Minimise by SciPy's L-BFGS-B on doubled weights, the published minimiser of NOTEARS.
 
-    Its memory of past gradients cannot be saved: it always starts from the last accepted weights.
+    Without L1 term the weights themselves will do, as NOCURL was published with: ``doubled=False``.
     """
-    d, l1, (lower, upper) = problem.d, problem.l1_weights.ravel(), problem.box()
-    upper_bounds = np.concatenate([np.maximum(upper, 0).ravel(), np.maximum(-lower, 0).ravel()])
-    lower_bounds = np.concatenate([np.maximum(lower, 0).ravel(), np.maximum(-upper, 0).ravel()])
-
-    def weights(w: Floats) -> Floats:
-        W: Floats = (w[: d * d] - w[d * d :]).reshape(d, d)
-        return W
-
-    def function(w: Floats) -> tuple[float, Floats]:
-        W = weights(w)
-        value, gradient = problem.score.value_and_gradient(W)
-        if penalty.active:
-            h, G, *_ = problem.constraint.evaluate_block(W * W, d)
-            value += penalty.value(h)
-            gradient = gradient + (2 * penalty.slope(h)) * W * G
-        flat = gradient.ravel()
-        return value + float(l1 @ w[: d * d] + l1 @ w[d * d :]), np.concatenate([flat + l1, l1 - flat])
-
-    def after_step(w: Floats) -> None:
-        state.step(weights(w))
-        if monitor.callback is None:
-            monitor.tick(state, stage, np.nan, np.nan, penalty.rho or penalty.alpha)
-            return
-        point = problem.at(state.reached, penalty)
-        monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
-
-    state.steps, state.inner_steps = state.steps - state.inner_steps, 0
-    start = state.weights.ravel()
-    doubled = np.clip(np.concatenate([np.maximum(start, 0), np.maximum(-start, 0)]), lower_bounds, upper_bounds)
-    bounds = Bounds(lower_bounds, upper_bounds)
-    optimise: Any = minimize  # its published type does not know callbacks beside jac=True
-    found = optimise(
-        function, doubled, method="L-BFGS-B", jac=True, bounds=bounds, callback=after_step, options=dict(options or {})
-    )
-    if found.get("status") == 1:
-        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
-    return problem.at(weights(found.x), penalty)
+    view: View[Point] = Doubled(problem, penalty) if doubled else Plain(problem, penalty)
+    return follow(view, penalty, state, monitor, stage, options)

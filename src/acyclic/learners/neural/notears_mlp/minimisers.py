@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import Bounds, minimize
 
 from acyclic._native import elastic_net
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
+from acyclic.continuous.minimisers.lbfgs import follow
 from acyclic.continuous.problem import Penalty
 from acyclic.deadline import Deadline
 from acyclic.facts import Ended, Fact
@@ -142,49 +142,48 @@ def _line_search(
     return trial
 
 
-def lbfgs(problem: NonlinearProblem, penalty: Penalty, state: State, monitor: Monitor, stage: str) -> Point:
-    """Minimise by SciPy's L-BFGS-B, the first weights doubled into two non-negative ones (Zheng et al. 2020).
+class FirstDoubled:
+    """The first weights doubled, Θ = Θ⁺ − Θ⁻, and all other parameters as they are (Zheng et al. 2020)."""
 
-    Its memory of past gradients cannot be saved: it always starts from the last accepted parameters.
-    """
-    d, first = problem.shape[0], problem.first
-    l1, open_ends = problem.l1[:, :first], np.where(problem.free[:, :first], np.inf, 0.0)
+    def __init__(self, problem: NonlinearProblem, penalty: Penalty) -> None:
+        self.problem, self.penalty, self.first = problem, penalty, problem.first
+        d, others = problem.shape[0], problem.shape[1] - problem.first
+        self.l1, ends = problem.l1[:, : self.first], np.where(problem.free[:, : self.first], np.inf, 0.0)
+        free, zero = np.full((d, others), np.inf), np.zeros((d, self.first))
+        self.lower = np.concatenate([zero, -free, zero], axis=1).ravel()
+        self.upper = np.concatenate([ends, free, ends], axis=1).ravel()
 
-    def parameters(w: Floats) -> Floats:
-        doubled = w.reshape(d, -1)
-        return np.concatenate([doubled[:, :first] - doubled[:, -first:], doubled[:, first:-first]], axis=1)
+    def split(self, weights: Floats) -> Floats:
+        """See View."""
+        p = weights.reshape(self.problem.shape)
+        first = p[:, : self.first]
+        return np.concatenate([np.maximum(first, 0), p[:, self.first :], np.maximum(-first, 0)], axis=1).ravel()
 
-    def function(w: Floats) -> tuple[float, Floats]:
-        point = problem.at(parameters(w), penalty)
-        if not np.isfinite(point.objective + penalty.value(point.h)):
-            return 1e300, np.zeros_like(w)
-        p, doubled = point.parameters, w.reshape(d, -1)
-        gradient = point.prediction.tangent().gradient + (2 * point.ridge + problem.mechanisms.ridge) * p
+    def join(self, flat: Floats) -> Floats:
+        """See View."""
+        doubled, first = flat.reshape(len(self.l1), -1), self.first
+        return np.concatenate([doubled[:, :first] - doubled[:, -first:], doubled[:, first:-first]], axis=1).ravel()
+
+    def value_and_gradient(self, flat: Floats) -> tuple[float, Floats]:
+        """See View; very large where the loss overflows, so that the line search turns back."""
+        point, first = self.at(self.join(flat)), self.first
+        if not np.isfinite(point.objective + self.penalty.value(point.h)):
+            return 1e300, np.zeros_like(flat)
+        p, doubled = point.parameters, flat.reshape(len(self.l1), -1)
+        gradient = point.prediction.tangent().gradient + (2 * point.ridge + self.problem.mechanisms.ridge) * p
         # |Θ⁺ − Θ⁻| in the objective; Θ⁺ + Θ⁻ here.
-        excess = float((l1 * (doubled[:, :first] + doubled[:, -first:] - np.abs(p[:, :first]))).sum())
+        excess = float((self.l1 * (doubled[:, :first] + doubled[:, -first:] - np.abs(p[:, :first]))).sum())
         gradient = np.concatenate([gradient, -gradient[:, :first]], axis=1)
-        gradient[:, :first] += l1
-        gradient[:, -first:] += l1
-        return point.objective + excess + penalty.value(point.h), gradient.ravel()
+        gradient[:, :first] += self.l1
+        gradient[:, -first:] += self.l1
+        return point.objective + excess + self.penalty.value(point.h), gradient.ravel()
 
-    def after_step(w: Floats) -> None:
-        p = parameters(w)
-        state.step(p.ravel())
-        if monitor.callback is None:
-            monitor.tick(state, stage, np.nan, np.nan, penalty.rho)
-            return
-        point = problem.at(p, penalty)
-        monitor.tick(state, stage, point.objective, point.h, penalty.rho)
+    def at(self, weights: Floats) -> Point:
+        """See View."""
+        return self.problem.at(weights.reshape(self.problem.shape), self.penalty)
 
-    state.steps, state.inner_steps = state.steps - state.inner_steps, 0
-    start = _finite_start(problem, penalty, state.weights).parameters
-    halves = np.maximum(start[:, :first], 0), start[:, first:], np.maximum(-start[:, :first], 0)
-    zero, free = np.zeros((d, first)), np.full((d, problem.shape[1] - first), np.inf)
-    lower, upper, w = (
-        np.concatenate(parts, axis=1).ravel() for parts in ((zero, -free, zero), (open_ends, free, open_ends), halves)
-    )
-    optimise: Any = minimize  # its published type does not know callbacks beside jac=True
-    found = optimise(function, w, method="L-BFGS-B", jac=True, bounds=Bounds(lower, upper), callback=after_step)
-    if found.get("status") == 1:
-        state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="L-BFGS-B", steps=found.nit)
-    return problem.at(parameters(found.x), penalty)
+
+def lbfgs(problem: NonlinearProblem, penalty: Penalty, state: State, monitor: Monitor, stage: str) -> Point:
+    """Minimise by SciPy's L-BFGS-B with its defaults, as published."""
+    _finite_start(problem, penalty, state.weights)
+    return follow(FirstDoubled(problem, penalty), penalty, state, monitor, stage)
