@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import cache
 
 import numpy as np
 import pytest
@@ -45,6 +46,18 @@ def X():
 
 def changed(learner, **parameters):
     return type(learner)(**{**learner.get_params(), **parameters})
+
+
+@pytest.fixture(scope="module")
+def undisturbed(X):
+    """From a learner to its fit without a stop and the number of its callbacks; each learner is fitted once."""
+
+    @cache
+    def fit(learner):
+        calls = []
+        return changed(learner, callback=calls.append).fit(X), len(calls)
+
+    return fit
 
 
 def stop_at(step, how):
@@ -107,11 +120,10 @@ def test_progress_tells_what_happens(learner, X):
 @may_fall_short
 @pytest.mark.parametrize("how", ["ask", "interrupt"])
 @pytest.mark.parametrize("share", [0.01, 0.6, 1.0])
-def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, X, tmp_path):
-    calls = []
-    whole = changed(learner, callback=lambda progress: calls.append(progress)).fit(X)
+def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, X, undisturbed, tmp_path):
+    whole, calls = undisturbed(learner)
     path = tmp_path / "run.npz"
-    stop = max(1, round(share * len(calls)))
+    stop = max(1, round(share * calls))
     stopped = changed(learner, callback=stop_at(stop, how), checkpoint=path).fit(X)
     assert stopped.solution_.end.kind.stopped
     resumed = changed(learner, checkpoint=path).fit(X)

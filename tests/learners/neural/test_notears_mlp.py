@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -361,6 +362,18 @@ def changed(learner, **parameters):
     return clone(learner).set_params(**parameters)
 
 
+@pytest.fixture(scope="module")
+def undisturbed(small):
+    """From a learner to its fit without a stop and the number of its callbacks; each learner is fitted once."""
+
+    @cache
+    def fit(learner):
+        calls = []
+        return changed(learner, callback=calls.append).fit(small), len(calls)
+
+    return fit
+
+
 def stop_at(step, how):
     seen = []
 
@@ -391,10 +404,9 @@ def assert_same(one, other):
 @learners
 @may_fall_short
 @pytest.mark.parametrize(("how", "share"), [("ask", 0.01), ("interrupt", 0.3), ("ask", 0.8), ("ask", 1.0)])
-def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, small, tmp_path):
-    calls = []
-    whole = changed(learner, callback=lambda progress: calls.append(progress)).fit(small)
-    path, stop = tmp_path / "run.npz", max(1, round(share * len(calls)))
+def test_a_stopped_fit_goes_on_to_the_same_bits(learner, how, share, small, undisturbed, tmp_path):
+    whole, calls = undisturbed(learner)
+    path, stop = tmp_path / "run.npz", max(1, round(share * calls))
     stopped = changed(learner, callback=stop_at(stop, how), checkpoint=path).fit(small)
     assert stopped.solution_.stopped and is_acyclic(stopped.adjacency_matrix_)
     assert stopped.solution_.end.kind is {"ask": Ended.CALLBACK, "interrupt": Ended.INTERRUPTED}[how]
@@ -440,18 +452,6 @@ def test_a_checkpoint_of_other_settings_is_refused(small, tmp_path):
         NotearsMlp(hidden=3, checkpoint=path).fit(small)
     with pytest.raises(InputError, match="belongs to other data or settings"):
         NotearsMlp(hidden=2, checkpoint=path).fit(small + 1e-9)
-
-
-def test_torch_is_loaded_at_the_first_fit_only():
-    script = """
-        import sys
-        import acyclic
-        from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
-        NotearsMlp()
-        assert "torch" not in sys.modules
-    """
-    process = child(script)
-    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize(
@@ -570,7 +570,7 @@ def test_a_fit_without_enough_steps_says_so(small, monkeypatch):
     assert state.shortfall == "proximal Newton made its 2 steps without reaching a minimum"
 
 
-@parametrize_with_checks([NotearsMlp(hidden=2, max_rounds=2), NotearsMlp(basis="sobolev", hidden=2, max_rounds=2)])
+@parametrize_with_checks([NotearsMlp(hidden=1, max_rounds=1), NotearsMlp(basis="sobolev", hidden=1, max_rounds=1)])
 @may_fall_short
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

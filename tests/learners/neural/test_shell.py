@@ -11,7 +11,7 @@ from acyclic.errors import InputError, MissingExtraError
 from acyclic.facts import Caution, Fact
 
 QUICK = {
-    "NotearsMlp": {"max_rounds": 2},
+    "NotearsMlp": {"hidden": 3, "max_rounds": 2},
     "DagGnn": {"epochs": 3, "max_rounds": 2},
     "GranDag": {"max_iterations": 400},
 }
