@@ -13,7 +13,6 @@ from cyclopts import Parameter
 from acyclic.cli.settings import Whole
 from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.types import Progress
 
 if TYPE_CHECKING:
     from acyclic.experiments.cases import Case
@@ -159,6 +158,7 @@ def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) ->
 
 
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:
+    from acyclic.types import Progress  # here, as the command starts without NumPy
 
     show, started = stages.stage("computing", steps=total), time.monotonic()
 
