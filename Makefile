@@ -5,8 +5,9 @@ BIN := .venv/bin
 READY := .venv/ready
 DEV := .venv/ready-dev
 SOURCES := pyproject.toml pins.txt hatch_build.py src/acyclic/_native/build.py $(wildcard src/acyclic/_native/*.[ch])
-# Both, since newer versions of pip read the second for what they build in isolation, and older ones the first.
-PINNED := PIP_CONSTRAINT=pins.txt PIP_BUILD_CONSTRAINT=pins.txt
+# $(call pinned,FILE) holds pip to these versions, in what it builds in isolation too: the second name is for new pips.
+pinned = PIP_CONSTRAINT=$(1) PIP_BUILD_CONSTRAINT=$(1)
+PINNED := $(call pinned,pins.txt)
 INSTALL := -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per test process: two processes on two cores are faster than threads that wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
@@ -19,11 +20,11 @@ demo: $(READY)
 	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --out build/sachs-graph --force
 
 test: $(DEV)
-	$(ONE_THREAD) $(PYTEST) -n 2
+	$(ONE_THREAD) $(PYTEST) -n 2 --dist worksteal
 
 # For the person at work: no neural networks, browsers, experiments, other processes or long statistics.
 test-fast: $(DEV)
-	$(ONE_THREAD) $(PYTEST) -n 2 -m 'not slow' $(FAST)
+	$(ONE_THREAD) $(PYTEST) -n 2 -m 'not slow' tests
 
 lint: $(DEV)
 	$(BIN)/ruff format --check .

@@ -265,6 +265,7 @@ def test_a_time_limit_gives_the_best_so_far(table, here):
     assert acyclic.load(here / "run" / "result.json").verdict.end == Fact.of(Ended.TIME_LIMIT, seconds=0.0)
 
 
+@pytest.mark.slow
 def test_control_c_writes_the_best_so_far(here):
     assert main(["simulate", "--nodes", "150", "--rows", "300", "--seed", "1", "--out", "big", "--quiet"]) == 0
     command = [sys.executable, "-m", "acyclic", "learn", "big/table.csv", "--method", "notears", "--out", "run"]

@@ -194,6 +194,7 @@ class TestOddTables:
         with pytest.raises(InputError):
             acyclic.learn(bad)
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=60)
     @given(st.integers(1, 7), st.integers(2, 40), st.integers(0, 10**6), st.floats(-8, 8), st.booleans())
     def test_always_a_dag(self, d, n, seed, exponent, doubled):

@@ -20,6 +20,7 @@ def in_a_new_process(code):
     return done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_import_is_light_and_learners_need_no_optional_package():
     light = ["torch", "pandas", "polars", "pyarrow", "matplotlib", "dask", "networkx", "sklearn"]
     learning = ["torch", "polars", "pyarrow", "matplotlib", "dask", "networkx"]
@@ -53,6 +54,7 @@ def test_errors_are_ordinary_value_errors():
         acyclic.constraint("none")
 
 
+@pytest.mark.slow
 def test_readme_examples_run():
     """Every Python block of the README, in order, in one namespace; what it prints is what the README shows."""
     text = (ROOT / "README.md").read_text()

@@ -116,6 +116,7 @@ def test_progress_tells_what_happens(learner, X):
     assert seen[-1].objective == pytest.approx(fit.solution_.objective, rel=1e-12)
 
 
+@pytest.mark.slow
 @learners
 @may_fall_short
 @pytest.mark.parametrize("how", ["ask", "interrupt"])
@@ -177,6 +178,7 @@ def child(script, *arguments):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @may_fall_short
 @pytest.mark.parametrize("name", ["proximal-newton", "lbfgs", "golem adam"])
@@ -204,6 +206,7 @@ print(json.dumps(fit.verdict_.to_dict()))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 def test_ctrl_c_returns_the_best_so_far():
     process = child(INTERRUPTED)

@@ -119,6 +119,7 @@ def test_a_loop_that_was_stopped_between_rounds_goes_on_as_if_it_had_not_been(en
     assert [p.h for p in state.trace] == list(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("kind", ["augmented", "quadratic", "central"])
 def test_every_constraint_lowers_its_own_value(name, kind):

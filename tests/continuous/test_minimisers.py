@@ -227,6 +227,7 @@ def test_steps_that_do_not_suffice_are_told():
         assert state.shortfall.kind is Ended.STEPS_SPENT and state.shortfall["steps"] == steps
 
 
+@pytest.mark.slow
 def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
     ends = []
     for seed in range(20):

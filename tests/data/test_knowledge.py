@@ -234,6 +234,7 @@ def test_duplicate_columns_are_refused():
         Knowledge().compile(["a", "a"])
 
 
+@pytest.mark.slow
 @given(statements(size=4))
 @settings(deadline=None, max_examples=80)
 def test_exactly_the_graphs_that_obey_pass_the_check(values):

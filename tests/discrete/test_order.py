@@ -164,6 +164,7 @@ def test_search_ends_where_no_insertion_helps(seed):
     assert found.penalty == c and found.end.kind is Ended.NO_BETTER_MOVE
 
 
+@pytest.mark.slow
 def test_search_finds_the_best_of_all_orders():
     best, problems = 0, 20
     for seed in range(problems):

@@ -72,6 +72,7 @@ def check_against_enumeration(adjacency):
     np.testing.assert_array_equal(closed[1], graph.undirected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "count"), [(1, 1), (2, 3), (3, 25), (4, 543)])
 def test_every_small_dag_against_the_enumerated_class(n, count):
     graphs = list(all_dags(n))
@@ -80,6 +81,7 @@ def test_every_small_dag_against_the_enumerated_class(n, count):
         check_against_enumeration(adjacency)
 
 
+@pytest.mark.slow
 def test_random_dags_of_five_nodes_against_the_enumerated_class():
     rng = np.random.default_rng(0)
     for density in rng.uniform(0.2, 1, size=30):
@@ -88,6 +90,7 @@ def test_random_dags_of_five_nodes_against_the_enumerated_class():
         check_against_enumeration(upper[np.ix_(order, order)])
 
 
+@pytest.mark.slow
 def test_meek_with_background_knowledge_against_enumeration():
     """Direct a few undirected edges of a CPDAG as one member has them: Meek's rules find what the rest shares."""
     rng = np.random.default_rng(1)
@@ -126,6 +129,7 @@ def colliders(adjacency):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("directed", "undirected", "found"), RULES.values(), ids=RULES.keys())
 def test_each_rule_against_enumeration_in_every_order_of_the_nodes(directed, undirected, found):
     letters = sorted(set(directed + undirected) - {" "})

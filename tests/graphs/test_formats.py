@@ -112,6 +112,7 @@ def test_networkx_gives_the_same_graph_back(dag):
     assert formats.from_networkx(graph) == dag
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".csv", ".graphml", ".dot", ".gv", ".dagitty", ".txt", ".JSON"])
 @given(dag=hostile_dags)
 def test_files_give_the_same_graph_back(tmp_path_factory, suffix, dag):

@@ -25,6 +25,7 @@ LEARNERS = [
 ]
 
 
+@pytest.mark.slow
 @parametrize_with_checks(LEARNERS)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks(estimator, check):

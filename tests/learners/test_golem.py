@@ -51,6 +51,7 @@ def test_unequal_variances_are_recovered_up_to_equivalence():
     assert np.median(distances) <= 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", ["equal", "unequal"])
 def test_the_minimisers_reach_the_same_objective(noise, data):
     fast = Golem(noise=noise).fit(data.X)

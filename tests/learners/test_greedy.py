@@ -53,6 +53,7 @@ def all_dags(d):
             yield dag
 
 
+@pytest.mark.slow
 def test_ges_does_no_worse_than_other_implementations():
     for problem in PROBLEMS:
         moments = moments_of(problem)
@@ -64,6 +65,7 @@ def test_ges_does_no_worse_than_other_implementations():
         assert np.array_equal(model.cpdag_.arcs, arcs_of(problem["ges_iterated"]))
 
 
+@pytest.mark.slow
 def test_operators_reach_every_neighbour_and_know_their_gain(monkeypatch):
     monkeypatch.setattr(equivalence_search, "TOLERANCE", -np.inf)
     members = {}

@@ -71,6 +71,7 @@ def test_both_minimisers_end_at_minima_of_one_function(data, name):
     assert again.total <= quasi.total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["proximal-newton", "lbfgs"])
 @pytest.mark.parametrize("lambda1", [10.0, 1000.0])
 def test_both_published_settings_come_close_to_the_truth(inner, lambda1):

@@ -45,6 +45,7 @@ def reference(largest=30):
             yield Moments(file["n"][position].item(), np.zeros(len(S)), S), file[f"{case}_weights"], found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exponential", "fast-tmpi"])
 def test_lbfgs_reaches_the_published_objectives(name):
     # Every second case, the others under the other constraint: L-BFGS is slow.
@@ -54,6 +55,7 @@ def test_lbfgs_reaches_the_published_objectives(name):
         assert objective <= 1.005 * published[name][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["exponential", "fast-tmpi"])
 def test_proximal_newton_reaches_the_published_objectives_and_distances(name):
     ratios, distances, published_distances = [], [], []
@@ -71,6 +73,7 @@ def data():
     return simulate(6, 300, random_state=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("solver", ["augmented-lagrangian", "quadratic-penalty", "central-path"])
 def test_every_constraint_works_with_every_solver(name, solver, data):
@@ -265,6 +268,7 @@ def knowledges(draw, names):
         assume(False)
 
 
+@pytest.mark.slow
 @knowing
 @may_fall_short
 @given(drawn=st.data())

@@ -129,6 +129,7 @@ def refused(learner, table):
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @given(learner=learners, drawn=tables(), form=st.sampled_from(list(FORMS)))
 @settings(

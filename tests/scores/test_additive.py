@@ -39,6 +39,7 @@ def test_one_parent_with_one_function_is_the_t_test():
     assert significance(rows, 1, (0,)) == pytest.approx([expected])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "shape"), [(60, "normal"), (400, "normal"), (400, "heavy"), (400, "levels")])
 def test_p_values_are_uniform_where_a_parent_explains_nothing(n, shape):
     rng = np.random.default_rng(7)

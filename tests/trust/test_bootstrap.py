@@ -67,6 +67,7 @@ def test_the_true_graph_comes_back_under_equal_variances():
     assert inside[truth].mean() > 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", [acyclic.learn, acyclic.Golem()], ids=["learn", "golem"])
 def test_the_number_of_processes_does_not_change_a_bit(learner):
     one = bootstrap(learner, DATA.X, 6, n_jobs=1, random_state=4)
@@ -130,6 +131,7 @@ def test_the_text_lists_edges_by_frequency():
     assert text.startswith("10 of 10 draws") and "→" in text and "100.0%" in text
 
 
+@pytest.mark.slow
 def test_the_time_limit_returns_what_is_done():
     none = bootstrap(acyclic.learn, DATA.X, 50, time_limit=0)
     assert none.draws == 0 and none.requested == 50
@@ -141,11 +143,13 @@ def test_the_time_limit_returns_what_is_done():
     assert same_bits(some, bootstrap(acyclic.learn, DATA.X, some.draws))
 
 
+@pytest.mark.slow
 def test_the_time_limit_ends_other_processes_too():
     some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=1.0, n_jobs=2)
     assert some.draws < 5_000 and "time limit" in some.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_the_callback_sees_each_draw_and_can_end_the_run(n_jobs):
     seen = []

@@ -24,6 +24,7 @@ def errors_by_penalty(learner):
     return {l1: shd(DATA.graph, clone(learner).set_params(l1=l1).fit(DATA.X).causal_graph_) for l1 in GRID}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", ["ebic", "cross-validation", "stability"])
 @pytest.mark.parametrize("learner", [acyclic.Notears(), acyclic.Golem()], ids=["notears", "golem"])
 def test_the_chosen_penalty_is_as_good_as_any_on_the_grid(learner, criterion):
@@ -75,6 +76,7 @@ def test_knowledge_holds_under_every_threshold():
     assert choice.edges[0][0] >= 1
 
 
+@pytest.mark.slow
 def test_the_default_grid_follows_the_units():
     small = choose_l1(acyclic.Notears(max_rounds=5, threshold=0.3), Moments.from_array(DATA.X[:, :4]))
     large = choose_l1(acyclic.Notears(max_rounds=5, threshold=0.3), Moments.from_array(10 * DATA.X[:, :4]))

@@ -33,6 +33,7 @@ def test_effects_are_regressions_on_the_cause_and_what_precedes_it():
     assert found.of("pain", "dose") == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = CHAIN.total_effects()
     pairs = np.nonzero(truth)

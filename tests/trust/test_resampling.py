@@ -60,6 +60,7 @@ def test_files_and_what_read_table_returns(tmp_path):
     assert weighted.rows is None and weighted.notes[0].startswith(PARAMETRIC) and "weights" in weighted.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 5, 50])
 def test_wishart_draws_have_the_right_mean_and_spread(n):
     S = np.array([[2.0, 1.0, 0.0, 0.5], [1.0, 3.0, -1.0, 0.0], [0.0, -1.0, 1.0, 0.2], [0.5, 0.0, 0.2, 4.0]])

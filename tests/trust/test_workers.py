@@ -17,6 +17,8 @@ from acyclic.trust.resampling import Source, draw_seeds
 
 DATA = acyclic.simulate(n_nodes=6, n=200, random_state=3)
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_process_killed_once_costs_nothing(tmp_path):
     parent, flag = os.getpid(), tmp_path / "killed"
