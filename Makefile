@@ -12,19 +12,35 @@ INSTALL := -m pip install --quiet --disable-pip-version-check
 # One BLAS thread per test process: two processes on two cores are faster than threads that wait for each other.
 ONE_THREAD := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 PYTEST := $(BIN)/python -m pytest -q
+# Two processes; one that is done takes over from the other.
+TWO := -n 2 --dist worksteal
 
-.PHONY: demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce handoff screenshots clean
+.PHONY: agreement demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
 	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --out build/sachs-graph --force
 
 test: $(DEV)
-	$(ONE_THREAD) $(PYTEST) -n 2 --dist worksteal
+	$(ONE_THREAD) $(PYTEST) $(TWO)
 
 # For the person at work: no neural networks, browsers, experiments, other processes or long statistics.
 test-fast: $(DEV)
-	$(ONE_THREAD) $(PYTEST) -n 2 -m 'not slow' tests
+	$(ONE_THREAD) $(PYTEST) $(TWO) -m 'not slow' tests
+
+# OpenBLAS plays these CPUs: each rounds in its own way, and answers must not depend on it.
+CPUS := Prescott Nehalem Sandybridge Haswell $(if $(shell grep -s -m1 avx512f /proc/cpuinfo),SkylakeX)
+NUMERICAL := $(addprefix tests/,constraints continuous data discrete judging learners scores trust test_learning.py)
+
+test-cpus: $(DEV) $(addprefix test-on-,$(CPUS))
+
+test-on-%: $(DEV)
+	OPENBLAS_CORETYPE=$* $(ONE_THREAD) $(PYTEST) $(TWO) -m 'not slow' $(NUMERICAL)
+	OPENBLAS_CORETYPE=$* OPENBLAS_NUM_THREADS=2 OMP_NUM_THREADS=2 $(PYTEST) -m 'not slow' $(NUMERICAL)
+
+# Every learner on all 210 tables whose graphs are stored.
+agreement: $(DEV)
+	ACYCLIC_AGREEMENT=all $(ONE_THREAD) $(PYTEST) $(TWO) tests/agreement
 
 lint: $(DEV)
 	$(BIN)/ruff format --check .
@@ -66,7 +82,7 @@ SANITIZED := build/sanitized
 UNDER_ASAN := ACYCLIC_KERNELS=$(SANITIZED)/kernels.so ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
   LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)"
 
-sanitize: $(READY)
+sanitize: $(DEV)
 	CC=gcc ACYCLIC_STRICT=1 $(BIN)/python src/acyclic/_native/build.py --sanitize $(SANITIZED)/kernels.so
 	gcc -std=c11 -g -O1 -Wall -Wextra -Werror -fsanitize=address,undefined -fno-sanitize-recover=all \
 	  -Itests/native -Isrc/acyclic/_native -include tests/native/counted.h \
@@ -75,6 +91,29 @@ sanitize: $(READY)
 	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python tests/native/fuzz.py 1000
 	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python -m pytest -q tests/native tests/discrete/test_selection.py \
 	  tests/discrete/test_order.py tests/scores/test_regression.py
+
+# The lowest versions that pyproject.toml declares. Not torch: its old wheels bring gigabytes of CUDA along.
+FLOORS := build/floors
+EXTRAS := cli,cluster,graphs,metrics,plot
+
+test-floors:
+	rm -rf $(FLOORS)
+	$(PYTHON) -m venv $(FLOORS)
+	$(PYTHON) .ci/floors.py $(EXTRAS) > $(FLOORS)/floors.txt
+	$(call pinned,$(FLOORS)/floors.txt) $(FLOORS)/bin/python $(INSTALL) '.[$(EXTRAS)]'
+	cd $(FLOORS) && bin/python ../../.ci/smoke.py ../../README.md
+
+# Wheel and source archive, each installed where nothing else is.
+PACKAGE := build/package
+
+test-package: $(DEV)
+	rm -rf $(PACKAGE)
+	$(PINNED) $(BIN)/python -m build --outdir $(PACKAGE) .
+	for archive in $(PACKAGE)/*.whl $(PACKAGE)/*.tar.gz; do \
+	  $(PYTHON) -m venv --clear $(PACKAGE)/venv && \
+	  $(PINNED) $(PACKAGE)/venv/bin/python $(INSTALL) "$$archive[cli]" && \
+	  (cd $(PACKAGE) && venv/bin/python ../../.ci/smoke.py ../../README.md) || exit 1; \
+	done
 
 # DoWhy holds SciPy back: it has an environment of its own, which pgmpy shares.
 HANDOFF := build/handoff-venv

@@ -8,9 +8,6 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 
@@ -35,11 +32,6 @@ class Deadline:
     limit : float, optional
         The limit that was asked for, as words mention it, where ``seconds`` are what is left of it.
 
-    Attributes
-    ----------
-    flag : ndarray (1,) of int32
-        Kernels read it while they run, and end soon after it is no longer 0.
-
     Examples
     --------
     >>> Deadline(None).left() is None, Deadline(0).passed()
@@ -50,7 +42,6 @@ class Deadline:
         check_time_limit(seconds)
         self.limit = seconds if limit is None else limit
         self.at = inf if seconds is None else time.monotonic() + seconds
-        self.flag: NDArray[np.int32] = np.zeros(1, dtype=np.int32)
 
     def left(self) -> float | None:
         """Seconds that remain, at least 0; None without limit."""

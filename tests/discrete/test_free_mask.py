@@ -11,7 +11,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.discrete import order as order_module
-from acyclic.discrete.order import search_orders, equal_variance_order, polish
+from acyclic.discrete.order import equal_variance_order, polish, search_orders
 from acyclic.discrete.selection import select_parents
 from acyclic.scores.regression import least_squares
 

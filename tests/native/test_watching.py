@@ -73,16 +73,6 @@ def test_a_deadline_ends_a_kernel(work):
     assert wait_for_rest()
 
 
-@pytest.mark.parametrize("work", LONG_WORK)
-def test_the_flag_of_a_deadline_ends_a_kernel(work):
-    deadline = Deadline(None)
-    with later(0.3, lambda: deadline.flag.fill(1)), pytest.raises(Stopped) as stop:
-        work(deadline)
-    assert stop.value.end.kind is Ended.INTERRUPTED
-    assert deadline.flag[0] == 1  # whoever set it says when it is over
-    assert wait_for_rest()
-
-
 def test_a_deadline_is_kept_in_any_thread():
     ends = []
 
@@ -100,10 +90,8 @@ def test_a_deadline_is_kept_in_any_thread():
 
 def test_work_that_is_late_is_not_begun():
     begun = []
-    for deadline in (Deadline(0), Deadline(None)):
-        deadline.flag[0] = deadline.limit is None
-        with pytest.raises(Stopped):
-            run_watched(begun.append, deadline)
+    with pytest.raises(Stopped):
+        run_watched(begun.append, Deadline(0))
     assert not begun
 
 

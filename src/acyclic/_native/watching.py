@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acyclic._native.library import address, check_status
-from acyclic.deadline import Deadline, Stopped
-from acyclic.facts import Ended, Fact
+from acyclic.deadline import Deadline
 
 Flag = NDArray[np.int32]
 Answer = TypeVar("Answer")
@@ -24,16 +23,15 @@ LONG = 10**6
 beside which the tenth of a millisecond that a thread costs is nothing; 100 columns of 100 nodes reach it."""
 
 _GLANCE = 0.05
-"""Seconds between looks at a deadline's flag, and at Ctrl-C where a lock cannot be interrupted (Windows)."""
+"""Seconds between looks at a deadline, and at Ctrl-C where a lock cannot be interrupted (Windows)."""
 
 
 def run_watched(call: Callable[[Flag], Answer], deadline: Deadline | None = None) -> Answer:
     """Call ``call(flag)`` in another thread while this one waits; set the flag at Ctrl-C or when the time is up.
 
     The call hands the flag to kernels, which end soon after it is set. This thread waits for that, then lets the
-    KeyboardInterrupt go on, or raises Stopped with the deadline's end, or with INTERRUPTED where somebody set
-    ``deadline.flag``. An exception of the call is raised here. Where nothing can end the work, outside of the main
-    thread and without a deadline, it is called directly.
+    KeyboardInterrupt go on, or raises Stopped with the deadline's end. An exception of the call is raised here. Where
+    nothing can end the work, outside of the main thread and without a deadline, it is called directly.
 
     Examples
     --------
@@ -43,7 +41,7 @@ def run_watched(call: Callable[[Flag], Answer], deadline: Deadline | None = None
     if deadline is None and threading.current_thread() is not threading.main_thread():
         return call(np.zeros(1, dtype=np.int32))
     if deadline is not None:
-        _check(deadline)
+        deadline.check()
     work = _Work(call)
     try:
         threading.Thread(target=work.run, name="acyclic-kernel").start()
@@ -81,12 +79,6 @@ def run_parts(
     run_kernel(run, size=size, purpose=purpose, deadline=deadline)
 
 
-def _check(deadline: Deadline) -> None:
-    deadline.check()
-    if deadline.flag[0]:
-        raise Stopped(Fact.of(Ended.INTERRUPTED))
-
-
 class _Work(Generic[Answer]):
     """One call in a thread. Its flag is its own: whoever else works under the same deadline does not notice it."""
 
@@ -114,7 +106,7 @@ class _Work(Generic[Answer]):
             if self.done.wait(_GLANCE if left is None else min(left, _GLANCE)):
                 return
             if deadline is not None:
-                _check(deadline)
+                deadline.check()
 
     def cancel(self) -> None:
         """Have the call end, and return when it has: its arrays are free for others then."""
