@@ -13,32 +13,32 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import shd
 
 
-def breach(moments, dag, penalty, allowed=True):
+def breach(moments, dag, l1, allowed=True):
     """How far the weights of a DAG are from the KKT conditions, over the edges that close no cycle."""
     S, W = moments.covariance, dag.weights
     gradient = S - S @ W
     reach = np.linalg.matrix_power(np.eye(len(S)) + dag.adjacency, len(S)) > 0
     active = W != 0
     possible = ~reach.T & ~active & allowed
-    absent = np.where(possible, np.abs(gradient) - penalty, 0.0).max(initial=0.0)
-    present = np.where(active, np.abs(gradient - penalty * np.sign(W)), 0.0).max(initial=0.0)
+    absent = np.where(possible, np.abs(gradient) - l1, 0.0).max(initial=0.0)
+    present = np.where(active, np.abs(gradient - l1 * np.sign(W)), 0.0).max(initial=0.0)
     return max(absent, present)
 
 
-def penalised(moments, dag, penalty):
+def penalised(moments, dag, l1):
     residual = np.eye(dag.n_nodes) - dag.weights
-    return 0.5 * np.trace(residual.T @ moments.covariance @ residual) + penalty * np.abs(dag.weights).sum()
+    return 0.5 * np.trace(residual.T @ moments.covariance @ residual) + l1 * np.abs(dag.weights).sum()
 
 
 @pytest.mark.parametrize("thorough", [False, True])
-@given(seed=st.integers(0, 10_000), penalty=st.sampled_from([0.02, 0.1, 0.5]))
+@given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.02, 0.1, 0.5]))
 @settings(max_examples=25, deadline=None)
-def test_the_conditions_hold_at_the_end(thorough, seed, penalty):
+def test_the_conditions_hold_at_the_end(thorough, seed, l1):
     data = simulate(n_nodes=9, n=200, random_state=seed)
     start = Dag(random_dag(9, "ER2", seed + 1), data.names)
     moments = Moments.from_array(data.X, data.names)
-    found = kkt_search(moments, start, penalty=penalty, threshold=0, thorough=thorough)
-    assert breach(moments, found, penalty) < 1e-6 * moments.covariance.trace()
+    found = kkt_search(moments, start, l1=l1, threshold=0, thorough=thorough)
+    assert breach(moments, found, l1) < 1e-6 * moments.covariance.trace()
 
 
 def test_it_lowers_the_penalised_loss_of_a_wrong_start():
@@ -123,8 +123,8 @@ def test_duplicated_columns_and_few_rows_end():
 
 def test_errors_say_what_is_wrong():
     data = simulate(n_nodes=4, n=50, graph="ER1")
-    with pytest.raises(InputError, match="penalty and threshold"):
-        kkt_search(data.X, data.graph, penalty=-1)
+    with pytest.raises(InputError, match="l1 and threshold"):
+        kkt_search(data.X, data.graph, l1=-1)
     with pytest.raises(InputError, match="3 names were given for 4 nodes"):
         kkt_search(data.X, Dag.empty(["a", "b", "c"]))
     with pytest.raises(InputError, match="unknown columns"):

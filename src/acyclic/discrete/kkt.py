@@ -30,7 +30,7 @@ def kkt_search(
     data: Any,
     dag: Dag,
     *,
-    penalty: float = 0.1,
+    l1: float = 0.1,
     threshold: float = 0.3,
     knowledge: Knowledge | None = None,
     thorough: bool = True,
@@ -49,7 +49,7 @@ def kkt_search(
         Columns as the nodes of `dag`: by name, or by position for an array.
     dag : Dag
         Where to start; what it has against `knowledge` is left out.
-    penalty : float
+    l1 : float
         The weight τ of the L1 term.
     threshold : float
         Weights below it, in absolute value, are cut at the end; 0 returns the point at which the conditions hold.
@@ -67,12 +67,12 @@ def kkt_search(
     >>> kkt_search(chain, Dag.from_edges([("c", "b")], chain.names))
     Dag(3 nodes, 2 edges: a → b, b → c)
     """
-    if not 0 <= penalty < np.inf or not 0 <= threshold < np.inf:
-        raise InputError(f"penalty and threshold have to be at least 0 and finite; got {penalty} and {threshold}")
+    if not 0 <= l1 < np.inf or not 0 <= threshold < np.inf:
+        raise InputError(f"l1 and threshold have to be at least 0 and finite; got {l1} and {threshold}")
     by_name = isinstance(data, Moments) or hasattr(type(data), "columns")
     moments = as_moments(data, None if by_name else dag.names).select(dag.names)
     mask = (Knowledge() if knowledge is None else knowledge).compile(dag.names)
-    search = _Search(moments.covariance, _start(dag, mask), penalty, mask)
+    search = _Search(moments.covariance, _start(dag, mask), l1, mask)
     search.run(50 * dag.n_nodes if max_reversals is None else max_reversals, thorough)
     keep = search.edges & ((np.abs(search.weights) >= threshold) | mask.required)
     return Dag(mask.fill_required(np.where(keep, search.weights, 0.0)), dag.names)
@@ -91,13 +91,13 @@ class _Search:
     column j is solved without i though i → j might be possible: edges come back one at a time.
     """
 
-    def __init__(self, S: Floats, edges: Bools, penalty: float, mask: Mask) -> None:
+    def __init__(self, S: Floats, edges: Bools, l1: float, mask: Mask) -> None:
         d = len(S)
-        self.S, self.penalty, self.mask, self.edges = S, penalty, mask, edges
+        self.S, self.mask, self.edges = S, mask, edges
         self.lower, self.upper = mask.box
-        self.l1 = np.where(mask.required, 0.0, penalty)
+        self.l1 = np.where(mask.required, 0.0, l1)
         deviations = np.sqrt(S.diagonal())
-        self.excess = penalty + SLACK * np.outer(deviations, deviations)
+        self.excess = l1 + SLACK * np.outer(deviations, deviations)
         self.slack = SLACK * float(S.trace())
         self.weights, self.gradient = np.zeros((d, d)), np.array(S)
         self.held, self.tried, self.settled = ~edges, np.zeros((d, d), bool), np.zeros((d, d), bool)
