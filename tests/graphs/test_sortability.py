@@ -5,6 +5,7 @@ from hypothesis import given
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import r2_sortability, varsortability
+from acyclic.graphs.sortability import explained_by_others
 from strategies import dags
 
 DIAMOND = np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
@@ -50,6 +51,8 @@ def test_r2_agrees_with_regression_and_ignores_units():
         others = np.delete(np.arange(6), j)
         cross = covariance[others, j]
         explained[j] = cross @ np.linalg.solve(covariance[np.ix_(others, others)], cross) / covariance[j, j]
+    assert explained_by_others(covariance) == pytest.approx(explained, rel=1e-9)
+    assert explained_by_others(covariance, 1e-10) == pytest.approx(explained, rel=1e-9)
     assert r2_sortability(dag, covariance) == by_boolean_powers(dag.adjacency, explained)
     scale = np.array([1e3, 1, 1e-3, 5, 7, 0.1])
     assert r2_sortability(dag, covariance * np.outer(scale, scale)) == r2_sortability(dag, covariance)
@@ -62,6 +65,13 @@ def test_linear_relations_and_constants_have_a_value():
     assert r2_sortability([[0, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], covariance) == 0.5
     assert r2_sortability([[0, 0, 0, 0], [0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]], covariance) == 1
     assert r2_sortability([[0, 0, 0, 1], [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]], covariance) == 0
+
+
+def test_variables_of_an_exact_relation_can_be_sorted_by_what_they_carry_of_it():
+    # x2 = x0 + 3·x1, of variances 1, 1 and 10.
+    covariance = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 3.0], [1.0, 3.0, 10.0]])
+    assert (explained_by_others(covariance) == 1).all()
+    assert np.argsort(explained_by_others(covariance, 1e-10)).tolist() == [0, 1, 2]
 
 
 def test_a_covariance_that_does_not_fit_is_refused():

@@ -43,16 +43,29 @@ def varsortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
 def r2_sortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
     """Measure how far R² grows along the directed paths of a DAG (Reisach et al. 2023); see `varsortability`.
 
-    R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix, is the share of variable j that the others explain
-    linearly: 1 in an exact linear relation, 0 for a constant. It does not depend on units.
+    For R² see `explained_by_others`; it does not depend on units.
     """
     dag, matrix = _check_covariance(graph, covariance)
-    scale = np.sqrt(matrix.diagonal())
+    return _measure_sortability(dag, explained_by_others(matrix))
+
+
+def explained_by_others(covariance: Floats, least: float = 0.0) -> Floats:
+    """R² of each variable given all others, shape (d,): 1 in an exact linear relation, 0 for a constant.
+
+    R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix. Eigenvalues of C below ``least`` count as that: variables in
+    an exact relation then come just below 1, the nearer the more of the relation they carry, and can still be sorted.
+
+    Examples
+    --------
+    >>> explained_by_others(np.array([[1.0, 1.0, 0.0], [1.0, 4.0, 0.0], [0.0, 0.0, 0.0]]))
+    array([0.25, 0.25, 0.  ])
+    """
+    scale = np.sqrt(covariance.diagonal())
     varies = scale > 0
-    explained = np.zeros(dag.n_nodes)
-    some = matrix[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
-    explained[varies] = _measure_explained(some)
-    return _measure_sortability(dag, explained)
+    shares = np.zeros(len(covariance))
+    some = covariance[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
+    shares[varies] = _measure_explained(some, least)
+    return shares
 
 
 def _check_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Dag, Floats]:
@@ -66,8 +79,10 @@ def _check_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Da
     return dag, matrix
 
 
-def _measure_explained(correlation: Floats) -> Floats:
+def _measure_explained(correlation: Floats, least: float) -> Floats:
     values, vectors = np.linalg.eigh(correlation)
+    if least > 0:
+        return np.asarray(1 - 1 / (vectors**2 / np.maximum(values, least)).sum(axis=1))
     null = values <= len(values) * np.finfo(float).eps * values.max(initial=0.0)
     in_linear_relation = (vectors[:, null] ** 2).sum(axis=1) > np.sqrt(np.finfo(float).eps)
     precision = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)

@@ -22,6 +22,11 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.ranges import Range, one_of
 from acyclic.running import Monitor, State
+from acyclic.errors import InputError
+from acyclic.graphs.sortability import explained_by_others
+from acyclic.learners.base import Table
+from acyclic.learners.searching import SearchLearner
+from acyclic.running import Monitor, Solution, State
 from acyclic.scores.local import price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
@@ -79,7 +84,8 @@ class SortnRegress(DagLearner):
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         moments = table.moments
-        key = moments.covariance.diagonal() if self.order == "variance" else explained(moments)
+        S = moments.covariance
+        key = S.diagonal() if self.order == "variance" else explained_by_others(S, DEPENDENT)
         order = sorted_order(key, mask)
 
         def regress(state: State) -> None:
@@ -101,16 +107,6 @@ class SortnRegress(DagLearner):
             settings={"order": self.order},
             threshold=self.threshold,
         )
-
-
-def explained(moments: Moments) -> Floats:
-    """R² of each column given all others, shape (d,): 1 in an exact linear relation, 0 for a constant."""
-    correlation = np.array(moments.standardized().covariance)
-    constant = correlation.diagonal() == 0
-    np.fill_diagonal(correlation, 1.0)
-    values, vectors = np.linalg.eigh(correlation)
-    precision = (vectors**2 / np.maximum(values, DEPENDENT)).sum(axis=1)
-    return np.where(constant, 0.0, 1 - 1 / precision)
 
 
 def sorted_order(key: Floats, mask: Mask) -> Integers:
