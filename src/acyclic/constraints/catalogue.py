@@ -258,10 +258,10 @@ class FastTmpi(Constraint):
             if top <= self.eps:
                 break
         if sums.i == last or top > largest or (sums.i > 1 and top <= self.eps):
-            result = Evaluation(sums.value, sums.gradient(), sums.i, top <= largest)
+            result = Evaluation(sums.value, sums.gradient().copy(), sums.i, top <= largest)
         else:
-            order = 2 * sums.i
-            result = Evaluation(*sums.final(), order)
+            value, gradient = sums.final()
+            result = Evaluation(value, gradient.copy(), 2 * sums.i)
         self._give_back(work)
         return result
 
@@ -279,7 +279,8 @@ class FastGeometric(Constraint):
         sums, A, top = PowerSums(work, B), np.ascontiguousarray(B.T), float(B.max())
         for digit in f"{size:b}"[1:]:
             if 2 * sums.i == size and top <= largest:
-                result = Evaluation(*sums.final(), size)
+                value, gradient = sums.final()
+                result = Evaluation(value, gradient.copy(), size)
                 break
             if top <= largest and top > 0:
                 sums.double()
@@ -289,7 +290,7 @@ class FastGeometric(Constraint):
                 top = float(sums.P.max())
         else:
             order = size if top == 0 else sums.i
-            result = Evaluation(sums.value, sums.gradient(), order, top <= largest)
+            result = Evaluation(sums.value, sums.gradient().copy(), order, top <= largest)
         self._give_back(work)
         return result
 

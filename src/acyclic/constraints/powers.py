@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,12 @@ class PowerSums:
     """Sums over the first i powers of A: R = Σ_{0<m<i} Aᵐ, H = Σ_{m<i} (m+1) Aᵐ, P = Aⁱ, for i doubled or raised by 1.
 
     With T = A^i (I + R), doubling is R ← R + T, H ← H + A^i H + i T, P ← P²: the paper's corollary, written without its
-    subtraction. The work array has shape (4, d, d).
+    subtraction. The work array has shape (4, d, d); it may be of NumPy or of torch, whose product is then ``matmul``.
     """
 
-    def __init__(self, work: Matrix, B: Matrix) -> None:
+    def __init__(self, work: Any, B: Any, matmul: Callable[..., Any] = np.matmul) -> None:
         self.R, self.H, self.P, self._spare = work
-        self.d, self.i = len(B), 1
+        self.d, self.i, self._matmul = len(B), 1, matmul
         self.P[:] = B.T
 
     @property
@@ -27,49 +28,57 @@ class PowerSums:
         """Σ_{m ≤ i} tr Aᵐ."""
         return float(self.P.trace()) + (float(self.R.trace()) if self.i > 1 else 0.0)
 
-    def gradient(self) -> Matrix:
-        """Σ_{m < i} (m+1) Aᵐ, the gradient of the value for A = Bᵀ."""
-        return self.H.copy() if self.i > 1 else np.eye(self.d, dtype=self.P.dtype)
+    def gradient(self) -> Any:
+        """Σ_{m < i} (m+1) Aᵐ, the gradient of the value for A = Bᵀ; a part of the work array."""
+        if self.i == 1:
+            self.H[:] = 0
+            self._add_identity()
+        return self.H
 
     def double(self) -> None:
         """From order i to order 2i: three products, one of them where i = 1."""
         self._sums_doubled()
-        np.matmul(self.P, self.P, out=self._spare)
+        self._matmul(self.P, self.P, out=self._spare)
         self.P, self._spare = self._spare, self.P
         self.i *= 2
 
-    def final(self) -> tuple[float, Matrix]:
+    def final(self) -> tuple[float, Any]:
         """Value and gradient at twice the order, without forming the power itself: only its trace is needed."""
         last_trace = float(np.vdot(self.P.T, self.P))
         self._sums_doubled()
-        return float(self.R.trace()) + last_trace, self.H.copy()
+        return float(self.R.trace()) + last_trace, self.H
 
-    def increment(self, A: Matrix) -> None:
+    def increment(self, A: Any) -> None:
         """From order i to order i + 1."""
         if self.i == 1:
             self.double()
             return
         self.R += self.P
-        np.multiply(self.P, self.i + 1, out=self._spare)
+        self._spare[:] = self.P
+        self._spare *= self.i + 1
         self.H += self._spare
-        np.matmul(self.P, A, out=self._spare)
+        self._matmul(self.P, A, out=self._spare)
         self.P, self._spare = self._spare, self.P
         self.i += 1
 
     def _sums_doubled(self) -> None:
         if self.i == 1:
             self.R[:] = self.P
-            np.multiply(self.P, 2, out=self.H)
-            self.H.flat[:: self.d + 1] += 1
+            self.H[:] = self.P
+            self.H *= 2
+            self._add_identity()
             return
         T = self._spare
-        np.matmul(self.H, self.P, out=T)
+        self._matmul(self.H, self.P, out=T)
         self.H += T
-        np.matmul(self.R, self.P, out=T)
+        self._matmul(self.R, self.P, out=T)
         T += self.P
         self.R += T
         T *= self.i
         self.H += T
+
+    def _add_identity(self) -> None:
+        self.H.reshape(-1)[:: self.d + 1] += 1
 
 
 class PowerChain:

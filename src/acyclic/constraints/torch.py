@@ -20,6 +20,7 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from acyclic._native import strong_components
 from acyclic.constraints import catalogue as on_host
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
+from acyclic.constraints.powers import PowerSums
 from acyclic.errors import InputError
 
 __all__ = ["Evaluation", "dag_constraint", "evaluate", "value_and_gradient"]
@@ -103,33 +104,6 @@ def evaluate_on_device(A: Tensor, chosen: Constraint) -> Evaluation:
     return form(A.T.contiguous(), chosen)
 
 
-class _PowerSums:
-    """R = Σ_{0<m<i} Aᵐ, H = Σ_{m<i} (m+1) Aᵐ and P = Aⁱ, by doubling i or raising it by 1, while P is not too large.
-
-    With T = P (I + R), doubling is R ← R + T, H ← H + P H + i T, P ← P²: only non-negative terms are added.
-    """
-
-    def __init__(self, A: Tensor) -> None:
-        self.A, self.P, self.i = A, A, 1
-        self.R, self.H = torch.zeros_like(A), torch.eye(len(A), dtype=A.dtype, device=A.device)
-        self.largest, self.top = GUARD[A.dtype], float(A.max())
-
-    def double(self) -> None:
-        T = self.P + self.P @ self.R
-        self.H = self.H + self.P @ self.H + self.i * T
-        self._advance(self.R + T, self.P @ self.P, 2 * self.i)
-
-    def increment(self) -> None:
-        self.H = self.H + (self.i + 1) * self.P
-        self._advance(self.R + self.P, self.P @ self.A, self.i + 1)
-
-    def _advance(self, R: Tensor, P: Tensor, i: int) -> None:
-        self.R, self.P, self.i, self.top = R, P, i, float(P.max())
-
-    def evaluation(self, complete: bool) -> Evaluation:
-        return Evaluation(float(self.R.trace() + self.P.trace()), self.H, complete or self.top <= self.largest)
-
-
 def _series(A: Tensor, coefficient: Callable[[int], float], order: int, eps: float = 0.0) -> Evaluation:
     """Σ_{i ≤ order} c_i tr Aⁱ term by term, cut where max Aⁱ ≤ eps or exceeds the largest power allowed."""
     power, largest, top, i = A, GUARD[A.dtype], float(A.max()), 1
@@ -148,21 +122,29 @@ def _outside(A: Tensor, coefficient: Callable[[int], float], order: int) -> Eval
     return _series(A, coefficient, order)._replace(in_domain=False)
 
 
+def _power_sums(A: Tensor) -> PowerSums:
+    return PowerSums(A.new_empty((4, *A.shape)), A.T, torch.matmul)
+
+
 def _fast_tmpi(A: Tensor, chosen: on_host.FastTmpi) -> Evaluation:
-    sums, last = _PowerSums(A), max(chosen._last_order(len(A)), 2)
-    while sums.i < last and sums.top <= sums.largest and (sums.i == 1 or sums.top > chosen.eps):
+    sums, largest, last = _power_sums(A), GUARD[A.dtype], max(chosen._last_order(len(A)), 2)
+    top = float(A.max())
+    while sums.i < last and top <= largest and (sums.i == 1 or top > chosen.eps):
         sums.double()
-    return sums.evaluation(complete=sums.i == last)
+        top = float(sums.P.max())
+    return Evaluation(sums.value, sums.gradient(), sums.i == last or top <= largest)
 
 
 def _fast_geometric(A: Tensor, chosen: on_host.FastGeometric) -> Evaluation:
-    sums = _PowerSums(A)
+    sums, largest, top = _power_sums(A), GUARD[A.dtype], float(A.max())
     for digit in f"{len(A):b}"[1:]:
-        if 0 < sums.top <= sums.largest:
+        if 0 < top <= largest:
             sums.double()
-        if digit == "1" and 0 < sums.top <= sums.largest:
-            sums.increment()
-    return sums.evaluation(complete=sums.i == len(A))
+            top = float(sums.P.max())
+        if digit == "1" and 0 < top <= largest:
+            sums.increment(A)
+            top = float(sums.P.max())
+    return Evaluation(sums.value, sums.gradient(), sums.i == len(A) or top <= largest)
 
 
 def _exponential(A: Tensor, chosen: on_host.Exponential) -> Evaluation:
