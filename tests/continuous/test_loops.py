@@ -159,18 +159,25 @@ def test_adam_says_when_it_was_still_falling():
     task = problem(5, score=GaussianEqualVariance, l1=0.02)
     for steps, converged in ((50, False), (6000, True)):
         state = State(task.start())
-        SoftPenalty()([task], Adam(steps=steps), Monitor(), state)
+        SoftPenalty()(task, Adam(steps=steps), Monitor(), state)
         assert state.end.kind is (Ended.MINIMUM_REACHED if converged else Ended.STEPS_SPENT)
 
 
-def test_the_soft_penalty_takes_the_problems_in_turn():
+@pytest.mark.parametrize("loop", [AugmentedLagrangian(), CentralPath(), SoftPenalty(), SoftPenalty(detour=10.0)])
+def test_the_loops_are_interchangeable(loop):
+    task = problem(5, score=GaussianEqualVariance, l1=0.05)
+    state = Monitor().run(lambda s: loop(task, proximal_newton, Monitor(), s), State(task.start()))
+    assert state.done and state.converged and state.h < 0.1
+
+
+def test_the_soft_penalty_takes_the_problems_on_its_way_in_turn():
     minimise = Scripted(0.5, 0.4)
-    state = run(lambda _, *rest: SoftPenalty(3.0)([None, None], *rest), minimise)
+    state = run(SoftPenalty(3.0, way=(None,)), minimise)
     assert minimise.calls == [(0.0, 3.0, 0.0), (0.0, 3.0, 1.0)] and state.end.kind.converged and state.round == 2
 
 
 def test_a_soft_penalty_without_steps_enough_does_not_converge():
     task = problem(6, seed=2, score=GaussianEqualVariance, l1=0.02)
     state = State(task.start())
-    SoftPenalty()([task], partial(proximal_newton, max_steps=2), Monitor(), state)
+    SoftPenalty()(task, partial(proximal_newton, max_steps=2), Monitor(), state)
     assert state.end.kind is Ended.STEPS_SPENT and state.end["steps"] == 2

@@ -11,7 +11,7 @@ from joblib import effective_n_jobs
 
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.soft_penalty import SoftPenalty
-from acyclic.continuous.minimisers import Adam, lbfgs, proximal_newton
+from acyclic.continuous.minimisers import STEPS_ALONE, Adam, lbfgs, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
@@ -24,6 +24,10 @@ from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVari
 from acyclic.types import Callback, Floats
 
 PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
+DETOUR = 10.0
+"""How many times larger the penalty of the first minimisation is under proximal Newton, whose long steps from zero may
+leave the valley that Adam's small ones follow: on ER3 graphs of 50 nodes with the exponential constraint the mean SHD
+is 12.7 without the detour and 5.0 with it. On 20 and 40 nodes factors of 3, 10 and 100 differ by no more than chance."""
 
 
 class Golem(ContinuousLearner):
@@ -108,7 +112,7 @@ class Golem(ContinuousLearner):
             return Adam(steps=self.steps, rate=self.rate)
         if self.inner == "lbfgs":
             return lbfgs
-        return partial(proximal_newton, max_steps=2000, threads=effective_n_jobs(self.n_jobs))
+        return partial(proximal_newton, max_steps=STEPS_ALONE, threads=effective_n_jobs(self.n_jobs))
 
     def _l1(self, noise: str) -> float:
         return PUBLISHED_L1[noise] if self.l1 is None else self.l1
@@ -120,10 +124,11 @@ class Golem(ContinuousLearner):
             problems.append(Problem(GaussianUnequalVariance(moments), h, self._l1("unequal"), mask))
         if self.start is not None:
             problems = problems[-1:]
-        detour = 10.0 if self.inner == "proximal-newton" else None
-        loop, minimise = SoftPenalty(self.h_weight, detour), self._minimiser()
-        state = monitor.run(lambda s: loop(problems, minimise, monitor, s), State(problems[0].start(self.start)))
-        point = problems[-1].at(state.reached, Penalty(alpha=self.h_weight))
+        *way, last = problems
+        detour = DETOUR if self.inner == "proximal-newton" else None
+        loop, minimise = SoftPenalty(self.h_weight, detour, tuple(way)), self._minimiser()
+        state = monitor.run(lambda s: loop(last, minimise, monitor, s), State(last.start(self.start)))
+        point = last.at(state.reached, Penalty(alpha=self.h_weight))
         return state.solution(point.objective, point.h)
 
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:

@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from acyclic.constraints.catalogue import constraint
-from acyclic.continuous.minimisers import lbfgs, proximal_newton
+from acyclic.continuous.minimisers import STEPS_ALONE, lbfgs, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
@@ -116,7 +116,7 @@ class NoCurl(ContinuousLearner):
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         problem = Problem(LeastSquares(table.moments), constraint(self.constraint), 0.0, mask)
         threads = effective_n_jobs(self.n_jobs)
-        minimise: Minimiser = partial(proximal_newton, max_steps=2000, threads=threads)
+        minimise: Minimiser = partial(proximal_newton, max_steps=STEPS_ALONE, threads=threads)
         if self.inner == "lbfgs":
             minimise = partial(lbfgs, doubled=False, options=PUBLISHED)
         state = monitor.run(self._first_stage(problem, minimise, monitor), State(problem.start(self.start)))

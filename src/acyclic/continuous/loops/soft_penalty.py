@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -13,7 +12,7 @@ from acyclic.running import Monitor, State
 
 @dataclass(frozen=True)
 class SoftPenalty:
-    """Minimise F + λ‖W‖₁ + αh for each problem in turn, from the solution of the one before.
+    """Minimise F + λ‖W‖₁ + αh; if there are problems on the way, these first, each from the solution of the one before.
 
     A minimiser with long steps may leave the valley that small steps follow from zero. With ``detour`` every problem is
     first solved with a penalty so many times as large, which lets it start close to a DAG.
@@ -21,13 +20,14 @@ class SoftPenalty:
 
     alpha: float = 5.0
     detour: float | None = None
+    way: tuple[Problem, ...] = ()
 
-    def __call__(self, problems: Sequence[Problem], minimise: Minimiser, monitor: Monitor, state: State) -> None:
+    def __call__(self, problem: Problem, minimise: Minimiser, monitor: Monitor, state: State) -> None:
         """Run from a state to the last minimum, in place."""
         penalties = [self.alpha] if self.detour is None else [self.detour * self.alpha, self.alpha]
-        for problem, alpha in list(product(problems, penalties))[state.round :]:
+        for task, alpha in list(product((*self.way, problem), penalties))[state.round :]:
             state.shortfall = None
-            point = minimise(problem, Penalty(0.0, alpha), state, monitor, "soft penalty")
+            point = minimise(task, Penalty(0.0, alpha), state, monitor, "soft penalty")
             state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "soft penalty", point.objective, point.h, alpha, ended=True)
         state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)
