@@ -27,7 +27,7 @@ PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
 DETOUR = 10.0
 """How many times larger the penalty of the first minimisation is under proximal Newton, whose long steps from zero may
 leave the valley that Adam's small ones follow: on ER3 graphs of 50 nodes with the exponential constraint the mean SHD
-is 12.7 without the detour and 5.0 with it. On 20 and 40 nodes factors of 3, 10 and 100 differ by no more than chance."""
+is 12.7 without the detour and 5.0 with it. On 20 and 40 nodes factors of 3, 10 and 100 differ by chance only."""
 
 
 class Golem(ContinuousLearner):

@@ -20,6 +20,10 @@ from acyclic.types import Floats
 DAMPING = 1.0
 """What the first step of a minimisation adds to the curvature, in units of it: less, and units saturate for good."""
 
+SETBACK = 16.0
+"""Factor on the damping of all nodes where the step of all together fails, though each node's own part was kept: two of
+the ordinary factors of 4 at once, so that five failures in a row lead from the first damping to where it gives up."""
+
 
 class NotFiniteError(Exception):
     """The loss overflows at the start of a minimisation."""
@@ -65,7 +69,7 @@ def proximal_newton(
         trial, damping, promised = _node_by_node(problem, penalty, point, target, promised, damping)
         following = _line_search(problem, penalty, point, trial, promised.sum())
         if following is None:
-            damping = 16 * damping
+            damping = SETBACK * damping
             if damping.min() > 1e6:
                 return point
         point = following or point
