@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from acyclic.data.table import read_table
-from acyclic.facts import Fact, Note
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal
+from acyclic.judging import words
+from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import say_note, say_notes
+from acyclic.learners import LEARNERS
 
 # --- What was noted about columns ------------------------------------------------------------------------------------
 
@@ -83,3 +86,99 @@ def test_a_table_with_fewer_rows_than_columns_gets_one_line():
 
 
 # --- End of what was noted about columns -----------------------------------------------------------------------------
+
+# --- How a run ended, what orients, what was removed, what to beware of ----------------------------------------------
+
+TABLES = {
+    Ended: words.ENDS,
+    Orientation: words.ORIENTATIONS,
+    Empty: words.EMPTIES,
+    Removal: words.REMOVALS,
+    Caution: words.CAUTIONS,
+    Doubt: words.DOUBTS,
+    Remark: words.REMARKS,
+}
+
+
+@pytest.mark.parametrize("kinds", TABLES, ids=lambda kinds: kinds.__name__)
+def test_every_member_has_words(kinds):
+    assert set(TABLES[kinds]) == set(kinds)
+
+
+def test_every_orientation_has_words_for_one_edge():
+    assert set(words.SUPPORTS) == set(Orientation)
+
+
+def test_every_method_has_a_title():
+    assert set(words.METHODS) == set(LEARNERS)
+
+
+@pytest.mark.parametrize("kinds", [Ended, Empty, Removal, Caution, Doubt, Remark], ids=lambda kinds: kinds.__name__)
+def test_a_fact_without_its_numbers_can_still_be_said(kinds):
+    """A file that was written by hand, or by a later version, may lack some."""
+    for kind in kinds:
+        assert words.say(Fact.of(kind, "a", "b"))
+
+
+SAID = {
+    "the time limit of 2.5 s was reached": Fact.of(Ended.TIME_LIMIT, seconds=2.5),
+    "the constraint fell to 1.0e-09, at most 1e-08": Fact.of(Ended.CONSTRAINT_MET, h=1e-9, h_tol=1e-8),
+    "Adam made its 10 steps without reaching a minimum": Fact.of(Ended.STEPS_SPENT, minimiser="Adam", steps=10),
+    "the largest weight is 0.1, below the threshold of 0.3; lower it or rescale": Fact.of(
+        Empty.BELOW_THRESHOLD, largest=0.1, threshold=0.3
+    ),
+    "a → b is there because it is required; the data give it no weight": Fact.of(
+        Caution.REQUIRED_WITHOUT_WEIGHT, "a", "b"
+    ),
+    "3 of 10 draws were done when it was interrupted": Fact.of(
+        Remark.CUT_SHORT, done=3, requested=10, what="draws", how="it was interrupted"
+    ),
+}
+
+
+@pytest.mark.parametrize(("sentence", "fact"), SAID.items())
+def test_facts_in_words(sentence, fact):
+    assert words.say(fact) == sentence
+
+
+def verdict(**changes):
+    plain = {
+        "method": "notears",
+        "settings": {"l1": 0.1},
+        "end": Fact.of(Ended.COMPLETE),
+        "orientation": Orientation.VARIANCE_ORDER,
+        "n_nodes": 3,
+        "n_edges": 2,
+    }
+    return Verdict(**{**plain, **changes})
+
+
+def test_a_fit_that_converged():
+    assert str(verdict()) == (
+        "NOTEARS (l1 0.1) found 2 edges between 3 variables; the graph is acyclic (checked edge by edge).\n"
+        "It converged: every stage was completed.\n"
+        f"Directions: {words.ORIENTATIONS[Orientation.VARIANCE_ORDER]}."
+    )
+
+
+def test_what_went_wrong_stands_out():
+    said = words.say_verdict(verdict(end=Fact.of(Ended.INTERRUPTED), cautions=(Fact.of(Caution.STANDARDIZED),)))
+    assert [line.text for line in said if line.warns] == [
+        "It did NOT converge: it was interrupted.",
+        f"Warning: {words.CAUTIONS[Caution.STANDARDIZED]}.",
+    ]
+
+
+def test_one_of_a_kind_is_singular():
+    assert "found 1 edge between 1 variable;" in str(verdict(n_edges=1, n_nodes=1))
+    assert "1 weight below 0.3 in absolute value was cut." in str(verdict(threshold=0.3, n_cut=1))
+    assert "no weights below 0.3 in absolute value were cut." in str(verdict(threshold=0.3))
+    assert "cut" not in str(verdict())
+
+
+def test_removed_edges_are_listed_up_to_five():
+    edges = tuple(Fact.of(Removal.WEAKEST, f"a{i}", f"b{i}", weight=0.1 * i + 0.01) for i in range(7))
+    assert "1 edge had to go (the weakest edges of the graph" in str(verdict(removed=edges[:1]))
+    said = str(verdict(removed=edges))
+    assert "7 edges had to go" in said and "a0 → b0 (0.01), " in said
+    assert "a4 → b4 (0.41) and 2 more." in said and "a5" not in said

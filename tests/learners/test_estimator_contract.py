@@ -9,8 +9,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import acyclic
 
 LEARNERS = [
-    acyclic.Notears(),
-    acyclic.Notears(inner="lbfgs"),
+    acyclic.Notears(max_rounds=3),
+    acyclic.Notears(inner="lbfgs", max_rounds=3),
     acyclic.Notears(solver="central-path"),
     acyclic.Golem(),
     acyclic.Golem(noise="unequal"),

@@ -316,9 +316,10 @@ def datasets(
 
 def _learn(job: Run, stages: Stages) -> Result:
     """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun."""
+    model = job.make_learner()
     stages.stage("reading")
     table = job.read()
-    model = job.make_learner(stages.stage("learning", seconds=job.settings.time_limit))
+    model.set_params(callback=stages.stage("learning", seconds=job.settings.time_limit))
     result = job.learn(model, table)
     if job.bootstrap and result.ended is not Ended.INTERRUPTED:
         callback = stages.stage("bootstrap", steps=job.bootstrap)

@@ -141,12 +141,12 @@ class Run:
             options["log"] = True
         return Table.open(self.table, **options)
 
-    def make_learner(self, callback: Callback | None = None) -> DagLearner:
-        """The learner that the settings describe."""
+    def make_learner(self) -> DagLearner:
+        """The learner that the settings describe; wrong ones are refused before any work."""
         from acyclic.learners import make_learner
 
         options = {name: _value(value) for name, value in (self.settings.option or {}).items()}
-        given = {"threshold": self.settings.threshold, "knowledge": self._knowledge(), "callback": callback, **options}
+        given = {"threshold": self.settings.threshold, "knowledge": self._knowledge(), **options}
         given = {name: value for name, value in given.items() if value is not None}
         seed = {"random_state": self.settings.seed or 0}
         return make_learner(self.settings.method or "auto", time_limit=self.deadline, **{**seed, **given})

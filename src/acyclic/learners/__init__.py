@@ -26,7 +26,7 @@ LEARNERS: dict[str, type[DagLearner]] = {
 
 
 def make_learner(method: str = "auto", **settings: Any) -> DagLearner:
-    """A learner by name, with settings; one that it does not have is refused.
+    """A learner by name, with settings; one that it does not have, or that is out of its range, is refused.
 
     ``random_state`` is taken by every method: one without random numbers obeys any seed.
 
@@ -47,4 +47,6 @@ def make_learner(method: str = "auto", **settings: Any) -> DagLearner:
     for name in settings:
         if name not in accepted:
             raise InputError(f"{method} has no setting {name!r}; it takes {', '.join(accepted)}")
-    return kind(**settings)
+    learner = kind(**settings)
+    learner._check_parameters()
+    return learner

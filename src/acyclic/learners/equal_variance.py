@@ -15,18 +15,14 @@ from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.selection import select_parents
 from acyclic.facts import Ended, Orientation
-from acyclic.graphs.dag import Dag
-from acyclic.judging.judge import Found
-from acyclic.learners.base import PENALTY, DagLearner
+from acyclic.learners.ordering import OrderLearner
 from acyclic.ranges import FLAG, Range
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule, price_of_parent
-from acyclic.scores.regression import least_squares
-from acyclic.scores.residuals import residual_variances
+from acyclic.scores.local import PenaltyRule
 from acyclic.types import Callback
 
 
-class EqualVariance(DagLearner):
+class EqualVariance(OrderLearner):
     """Learn a DAG under equal noise variances from an order (Chen, Drton & Wang 2019), in O(d³).
 
     The order takes, again and again, the node with the smallest variance given those taken; it is polished by moving
@@ -62,7 +58,8 @@ class EqualVariance(DagLearner):
     """
 
     method = "equal-variance"
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY, "polished": FLAG}
+    orientation = Orientation.EQUAL_VARIANCES
+    RANGES: ClassVar[Mapping[str, Range]] = {**OrderLearner.RANGES, "polished": FLAG}
 
     def __init__(
         self,
@@ -81,27 +78,14 @@ class EqualVariance(DagLearner):
         self.time_limit = time_limit
         self.callback = callback
 
-    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+    def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments, deadline = table.moments, monitor.deadline
-
-        def run(state: State) -> None:
-            order = equal_variance_order(moments, mask, deadline=deadline)
-            monitor.tick(state, "equal-variance order", nan, 0.0, 0.0)
-            if self.polished:
-                order = polish(moments, order, mask, deadline=deadline)
-            weights = select_parents(moments, order, self.penalty, noise="equal", mask=mask, deadline=deadline)
-            state.accept(weights=weights, steps=1)
-            self.order_ = np.asarray(order)
-            monitor.tick(state, "selection of parents", nan, 0.0, 0.0)
-            state.finish(Ended.COMPLETE)
-
-        start = least_squares(moments.covariance, mask.required, mask)
-        self.order_ = Dag(start).order
-        state = monitor.run(run, State(start))
-        return Found(
-            solution=state.solution(0.5 * float(residual_variances(moments.covariance, state.weights).sum()), 0.0),
-            method=self.method,
-            orientation=Orientation.EQUAL_VARIANCES,
-            threshold=self.threshold,
-            details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
-        )
+        order = equal_variance_order(moments, mask, deadline=deadline)
+        monitor.tick(state, "equal-variance order", nan, 0.0, 0.0)
+        if self.polished:
+            order = polish(moments, order, mask, deadline=deadline)
+        weights = select_parents(moments, order, self.penalty, noise="equal", mask=mask, deadline=deadline)
+        state.accept(weights=weights, steps=1)
+        self.order_ = np.asarray(order)
+        monitor.tick(state, "selection of parents", nan, 0.0, 0.0)
+        state.finish(Ended.COMPLETE)

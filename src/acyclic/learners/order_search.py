@@ -13,18 +13,14 @@ from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, search_orders
 from acyclic.facts import Orientation
-from acyclic.graphs.dag import Dag
-from acyclic.judging.judge import Found
-from acyclic.learners.base import PENALTY, DagLearner
+from acyclic.learners.ordering import OrderLearner
 from acyclic.ranges import Range, whole
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule, price_of_parent
-from acyclic.scores.regression import least_squares
-from acyclic.scores.residuals import residual_variances
+from acyclic.scores.local import PenaltyRule
 from acyclic.types import Callback
 
 
-class OrderSearch(DagLearner):
+class OrderSearch(OrderLearner):
     """Learn a DAG by a search over orders under the Gaussian BIC, in the manner of BOSS (Andrews et al. 2023).
 
     Only correlations are used: units and standardisation cannot change the result. What is learned is an equivalence
@@ -57,7 +53,8 @@ class OrderSearch(DagLearner):
     """
 
     method = "order-search"
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY, "n_starts": whole(least=0)}
+    orientation = Orientation.INDEPENDENCE
+    RANGES: ClassVar[Mapping[str, Range]] = {**OrderLearner.RANGES, "n_starts": whole(least=0)}
 
     def __init__(
         self,
@@ -78,31 +75,18 @@ class OrderSearch(DagLearner):
         self.callback = callback
         self.random_state = random_state
 
-    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+    def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments = table.moments
-
-        def run(state: State) -> None:
-            first = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)
-            found = search_orders(
-                moments,
-                [first],
-                self.penalty,
-                random_starts=self.n_starts,
-                mask=mask,
-                deadline=monitor.deadline,
-                tell=monitor.tell(state, "order search"),
-                random_state=self.random_state,
-            )
-            self.order_ = np.asarray(found.order)
-            state.accept(weights=found.weights, steps=found.sweeps, end=found.end)
-
-        start = least_squares(moments.covariance, mask.required, mask)
-        self.order_ = Dag(start).order
-        state = monitor.run(run, State(start))
-        return Found(
-            solution=state.solution(0.5 * float(residual_variances(moments.covariance, state.weights).sum()), 0.0),
-            method=self.method,
-            orientation=Orientation.INDEPENDENCE,
-            threshold=self.threshold,
-            details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
+        first = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)
+        found = search_orders(
+            moments,
+            [first],
+            self.penalty,
+            random_starts=self.n_starts,
+            mask=mask,
+            deadline=monitor.deadline,
+            tell=monitor.tell(state, "order search"),
+            random_state=self.random_state,
         )
+        self.order_ = np.asarray(found.order)
+        state.accept(weights=found.weights, steps=found.sweeps, end=found.end)

@@ -18,15 +18,11 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.facts import Ended, Orientation
+from acyclic.graphs.sortability import explained_by_others
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.ranges import Range, one_of
 from acyclic.running import Monitor, State
-from acyclic.errors import InputError
-from acyclic.graphs.sortability import explained_by_others
-from acyclic.learners.base import Table
-from acyclic.learners.searching import SearchLearner
-from acyclic.running import Monitor, Solution, State
 from acyclic.scores.local import price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances

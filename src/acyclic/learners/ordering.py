@@ -1,0 +1,54 @@
+"""What learners by orders share: an order first, parents among the predecessors second."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+from acyclic.data.mask import Mask
+from acyclic.data.table import Table
+from acyclic.facts import Orientation
+from acyclic.graphs.dag import Dag
+from acyclic.judging.judge import Found
+from acyclic.learners.base import PENALTY, DagLearner
+from acyclic.ranges import Range
+from acyclic.running import Monitor, State
+from acyclic.scores.local import PenaltyRule, price_of_parent
+from acyclic.scores.regression import least_squares
+from acyclic.scores.residuals import residual_variances
+from acyclic.types import Integers
+
+
+class OrderLearner(DagLearner):
+    """A learner that selects the parents of each node among its predecessors in an order.
+
+    Attributes
+    ----------
+    order_ : ndarray of int (d,)
+        The columns, causes first.
+    """
+
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY}
+    orientation: ClassVar[Orientation]
+    penalty: PenaltyRule
+    threshold: float
+    order_: Integers
+
+    @abstractmethod
+    def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
+        """Find an order and its weights, from the required edges alone; both are kept when it is stopped."""
+
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        moments = table.moments
+        start = least_squares(moments.covariance, mask.required, mask)
+        self.order_ = Dag(start).order
+        state = monitor.run(lambda s: self._search(table, mask, monitor, s), State(start))
+        loss = 0.5 * float(residual_variances(moments.covariance, state.weights).sum())
+        return Found(
+            solution=state.solution(loss, 0.0),
+            method=self.method,
+            orientation=self.orientation,
+            threshold=self.threshold,
+            details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
+        )
