@@ -12,6 +12,7 @@ from sklearn.linear_model import ElasticNet, Lasso
 from acyclic._native import elastic_nets
 from acyclic.constraints.base import Constraint, Evaluation
 from acyclic.constraints.catalogue import constraint
+from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.minimisers import lbfgs, proximal_newton
 from acyclic.continuous.minimisers.lbfgs import Doubled, Plain
 from acyclic.continuous.problem import Penalty, Problem
@@ -227,14 +228,64 @@ def test_steps_that_do_not_suffice_are_told():
         assert state.shortfall.kind is Ended.STEPS_SPENT and state.shortfall["steps"] == steps
 
 
-@pytest.mark.slow
-def test_proximal_newton_ends_no_higher_than_lbfgs_on_average():
-    ends = []
-    for seed in range(20):
-        moments = Moments.from_array(simulate(6, 300, random_state=seed).X)
-        ends.append([Notears(inner=inner).fit(moments).solution_.objective for inner in ("proximal-newton", "lbfgs")])
-    fast, slow = np.mean(ends, axis=0)
-    assert fast <= slow
+def small_problem(seed):
+    moments = Moments.from_array(simulate(6, 300, random_state=seed).X)
+    return Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.1)
+
+
+def bottom(problem, penalty, point):
+    """The minimum of the valley in which a point lies."""
+    tight = partial(proximal_newton, tolerance=1e-14, max_steps=20_000)
+    return tight(problem, penalty, State(point.weights), Monitor(), "")
+
+
+@pytest.mark.parametrize("penalty", [Penalty(1.0), Penalty(1e2, 10.0), Penalty(1e6, 1e3)], ids=lambda p: f"{p.rho:g}")
+@pytest.mark.parametrize("seed", range(4))
+def test_from_one_start_proximal_newton_ends_at_its_minimum_and_no_higher_than_lbfgs(seed, penalty):
+    problem = small_problem(seed)
+    fast, slow = (
+        minimise(problem, penalty, State(problem.start()), Monitor(), "") for minimise in (proximal_newton, lbfgs)
+    )
+    # It ends when a step promises 1e-9 of the objective; should that be a hundredth of what is left, 1e-7 are left.
+    slack = 1e-7 * fast.objective
+    ends = [bottom(problem, penalty, point).total for point in (fast, slow)]
+    assert fast.total <= ends[0] + slack
+    same_valley = abs(ends[0] - ends[1]) <= slack
+    assert fast.total <= slow.total + slack or not same_valley
+
+
+class Recorded:
+    """A minimiser that remembers the penalty of its last call."""
+
+    def __init__(self, minimise):
+        self.minimise = minimise
+
+    def __call__(self, problem, penalty, *rest):
+        self.penalty = penalty
+        return self.minimise(problem, penalty, *rest)
+
+
+def test_proximal_newton_ends_no_higher_than_lbfgs_unless_at_another_minimum():
+    """Of 145 problems of 5 to 30 nodes it ended lower in 139, in the median by 4e-5, because L-BFGS-B stops further
+    from a minimum, and higher in 5: by 7e-5 where the last ρ was another, else by up to 1 % at another minimum, which
+    L-BFGS-B does not leave either. So the means over problems say nothing about the minimisers.
+    """
+    apart = []
+    for seed in (0, 1, 7):
+        problem, ends = small_problem(seed), []
+        for minimise in (proximal_newton, lbfgs):
+            recorded, state = Recorded(minimise), State(problem.start())
+            AugmentedLagrangian()(problem, recorded, Monitor(), state)
+            ends.append((recorded.penalty, problem.at(state.weights, recorded.penalty)))
+        (penalty, fast), (_, slow) = ends
+        # L-BFGS-B stops up to 0.02 away from a minimum; true weights are at least 0.5.
+        apart.append(np.abs(fast.weights - slow.weights).max() > 0.25)
+        if apart[-1]:
+            again = lbfgs(problem, penalty, State(fast.weights), Monitor(), "")
+            assert again.total >= fast.total - 1e-7 * fast.objective
+        else:
+            assert fast.objective <= slow.objective * (1 + 1e-7)
+    assert sum(apart) < len(apart)
 
 
 def test_a_step_is_ended_inside_of_its_elastic_nets():
