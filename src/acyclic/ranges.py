@@ -5,11 +5,14 @@ A range is a test and the words for it: "l1 has to be at least 0 and finite; got
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
@@ -27,9 +30,9 @@ class Range:
 
 
 NONE = Range("None", lambda value: value is None)
-FLAG = Range("True or False", lambda value: isinstance(value, bool))
+FLAG = Range("True or False", lambda value: isinstance(value, bool | np.bool_))
 CALLABLE = Range("a function", callable)
-ANYTHING = Range("anything", lambda value: True)
+PATH = Range("a path", lambda value: isinstance(value, str | os.PathLike))
 
 
 def number(*, least: float = -inf, above: float = -inf, below: float = inf) -> Range:
@@ -48,11 +51,25 @@ def whole(*, least: int) -> Range:
     return Range(f"a whole number, at least {least}", lambda value: _is_whole(value) and value >= least)
 
 
+def an_instance(words: str, *kinds: type) -> Range:
+    """An object of one of some classes."""
+    return Range(words, lambda value: isinstance(value, kinds))
+
+
+def several(one: Range) -> Range:
+    """A tuple or list, not empty, of values in a range."""
+    return Range(
+        f"a tuple, each {one.words}",
+        lambda value: isinstance(value, tuple | list) and len(value) > 0 and all(map(one.accepts, value)),
+    )
+
+
 def one_of(*options: str) -> Range:
     """One of some words."""
     return Range(f"one of {', '.join(options)}", lambda value: isinstance(value, str) and value in options)
 
 
+ARRAY = Range("an array of numbers", lambda value: _is_array(value))
 SECONDS = Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or _is_limit(value)) | NONE
 JOBS = Range("a number of processes or threads, or -1 for all", lambda value: _is_whole(value) and value != 0) | NONE
 
@@ -69,6 +86,13 @@ def check_parameters(values: Mapping[str, Any], ranges: Mapping[str, Range]) -> 
     for name, value in values.items():
         if name in ranges and not ranges[name].accepts(value):
             raise InputError(f"{name} has to be {ranges[name].words}; got {value!r}")
+
+
+def _is_array(value: Any) -> bool:
+    try:
+        return np.asarray(value, dtype=float).ndim > 0
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_limit(value: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -99,7 +100,7 @@ class Knowledge:
         return {key: value for key, value in plain.items() if value}
 
     @classmethod
-    def from_toml(cls, source: str | Path) -> Knowledge:
+    def from_toml(cls, source: str | os.PathLike[str]) -> Knowledge:
         """Read knowledge from a TOML file or text; a string of one line that ends in ``.toml`` is a path.
 
         Every key may be left out::
@@ -180,7 +181,7 @@ def compile_knowledge(knowledge: Any, names: Sequence[str]) -> Mask:
     """The mask of prior knowledge, given as such, as the path of a TOML file, or None, over the columns of a table."""
     if knowledge is None:
         return Mask.unrestricted(len(names), names)
-    if isinstance(knowledge, str | Path):
+    if isinstance(knowledge, str | os.PathLike):
         knowledge = Knowledge.from_toml(knowledge)
     if not isinstance(knowledge, Knowledge):
         raise KnowledgeError(

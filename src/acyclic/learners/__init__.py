@@ -41,12 +41,9 @@ def make_learner(method: str = "auto", **settings: Any) -> DagLearner:
     if method not in LEARNERS:
         raise InputError(f"there is no method {method!r}; choose one of {', '.join(LEARNERS)}")
     kind = LEARNERS[method]
-    accepted = kind._get_param_names()
-    if "random_state" not in accepted:
+    if "random_state" not in kind._get_param_names():
         settings.pop("random_state", None)
-    for name in settings:
-        if name not in accepted:
-            raise InputError(f"{method} has no setting {name!r}; it takes {', '.join(accepted)}")
+    kind.check_settings(settings)
     learner = kind(**settings)
     learner._check_parameters()
     return learner

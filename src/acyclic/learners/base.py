@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,18 +13,33 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from acyclic.constraints.catalogue import constraint
-from acyclic.data.knowledge import compile_knowledge
+from acyclic.constraints.base import Constraint
+from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
-from acyclic.data.table import Table
+from acyclic.data.table import Table, explain_no_rows
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Empty, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
-from acyclic.ranges import ANYTHING, CALLABLE, FLAG, JOBS, NONE, SECONDS, Range, check_parameters, number, one_of, whole
+from acyclic.ranges import (
+    ARRAY,
+    CALLABLE,
+    FLAG,
+    JOBS,
+    NONE,
+    PATH,
+    SECONDS,
+    Range,
+    an_instance,
+    check_parameters,
+    number,
+    one_of,
+    whole,
+)
 from acyclic.running import Checkpoint, Monitor, Solution, digest
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats
@@ -32,15 +47,15 @@ from acyclic.types import Callback, Floats
 # Ranges of the parameters that several learners share; a learner declares its own in `RANGES`.
 COMMON: dict[str, Range] = {
     "callback": CALLABLE | NONE,
-    "checkpoint": ANYTHING,
-    "constraint": ANYTHING,
-    "device": ANYTHING,
-    "knowledge": ANYTHING,
+    "checkpoint": PATH | NONE,
+    "constraint": one_of(*CONSTRAINTS) | an_instance("a Constraint", Constraint),
+    "device": an_instance("the name of a device, such as cpu", str),
+    "knowledge": an_instance("a Knowledge", Knowledge) | PATH | NONE,
     "n_jobs": JOBS,
     "pruning": one_of(*PRUNING),
     "random_state": whole(least=0),
     "standardize": FLAG,
-    "start": ANYTHING,
+    "start": ARRAY | NONE,
     "threshold": number(least=0),
     "time_limit": SECONDS,
 }
@@ -78,6 +93,20 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     @abstractmethod
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         """Find weights in a table that was checked."""
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings; one that the learner does not have is refused."""
+        self.check_settings(settings)
+        super().set_params(**settings)
+        return self
+
+    @classmethod
+    def check_settings(cls, names: Iterable[str]) -> None:
+        """Raise an InputError for the first name of which the learner has no setting."""
+        accepted = cls._get_param_names()
+        for name in names:
+            if name not in accepted:
+                raise InputError(f"{cls.method} has no setting {name!r}; it takes {', '.join(accepted)}")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the graph.
@@ -132,8 +161,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             self._validate(X, skip_check_array=True)
         else:
             table = Table.open(self._validate(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2))
-        if self.needs_rows and not table.has_rows:
-            raise InputError(f"{type(self).__name__} needs rows, but there are none behind moments; give the table")
+        if self.needs_rows and table.why_no_rows is not None:
+            raise InputError(f"{type(self).__name__} needs rows: {explain_no_rows(table.why_no_rows)}")
         return table
 
     def _validate(self, X: Any, **checks: Any) -> Any:

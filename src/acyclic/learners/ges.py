@@ -25,8 +25,8 @@ from acyclic.types import Bools, Callback
 class Ges(GreedyLearner):
     """Learn an equivalence class by greedy search under the Gaussian BIC (Chickering 2002), with a turning phase.
 
-    The score of a DAG is Σ_j −(n/2)(1 + log σ̂²(j | parents)) − penalty·(|parents| + 1). Phases of best insertions, best
-    deletions and best turns (Hauser & Bühlmann 2012) of edges of the CPDAG take turns until none of them finds a gain.
+    The score of a DAG is Σ_j n log σ̂²(j | parents) + penalty·|parents|; lower is better. Phases of best insertions,
+    best deletions and best turns (Hauser & Bühlmann 2012) of edges of the CPDAG take turns until none finds a gain.
     ``causal_graph_`` is one DAG of the class, with least-squares weights; units of the columns do not matter.
 
     Prior knowledge: an operator never draws or directs an edge that is forbidden, required edges are there from the
@@ -36,8 +36,8 @@ class Ges(GreedyLearner):
 
     Parameters
     ----------
-    penalty : float, optional
-        For each parameter, in units of log-likelihood; ½ log n (the BIC) if left out.
+    penalty : {"bic", "strong", "ebic"} or float
+        Price of a parent: see `acyclic.scores.local.price_of_parent`.
     knowledge, time_limit, callback
         As for `Notears`.
 
@@ -48,6 +48,7 @@ class Ges(GreedyLearner):
 
     Examples
     --------
+    >>> from acyclic.data.moments import Moments
     >>> collider = Moments(500, mean=[0, 0, 0], covariance=[[1, 0, 1], [0, 1, 1], [1, 1, 3]], names=["a", "b", "c"])
     >>> Ges().fit(collider).cpdag_.directed_edges()
     [('a', 'c'), ('b', 'c')]

@@ -33,8 +33,8 @@ class Mmhc(GreedyLearner):
     max_conditioning : int or None
         Largest set that a test conditions on; None for all sizes, as first published, which takes time exponential in
         the number of neighbours of a node.
-    penalty : float, optional
-        For each parameter, in units of log-likelihood; ½ log n (the BIC) if left out.
+    penalty : {"bic", "strong", "ebic"} or float
+        Price of a parent: see `acyclic.scores.local.price_of_parent`.
     knowledge
         As for `Notears`. Pairs that may not be joined are left out of the skeleton, required edges are in it and in the
         graph.

@@ -77,7 +77,7 @@ ORIENTATIONS = {
     ),
     Orientation.GENERATIVE: (
         "they rest on a linear model with equal noise variances between features, one learned function for all "
-        "columns; another unit for a column can turn its edges"
+        "columns; unless these were standardised, another unit for a column can turn its edges"
     ),
     Orientation.VARIANCE_ORDER: (
         "they follow the order of the columns' variances and nothing else; another unit for a column can turn its edges"

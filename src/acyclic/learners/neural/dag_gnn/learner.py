@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,8 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Orientation
+from acyclic.facts import Caution, Fact, Orientation
+from acyclic.judging.judge import Found
 from acyclic.learners.neural.base import NeuralLearner, require_torch
 from acyclic.ranges import Range, number, whole
 from acyclic.running import Monitor, Solution, State
@@ -218,6 +220,12 @@ class DagGnn(NeuralLearner):
             self.elbo_ = -training.losses
             h, _ = model.constraint.value_and_gradient(state.reached**2)
             return state.solution(training.objective(), h)
+
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        found = super()._find(table, mask, monitor)
+        # Equal variances between features are no more than a convention then.
+        said = (Fact.of(Caution.STANDARDIZED),) if self.standardize else ()
+        return replace(found, cautions=(*found.cautions, *said))
 
     def _fit_noise(self, table: Table) -> Floats:
         cells = self._cells(table)

@@ -18,7 +18,6 @@ from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 
 SLOPE = 0.01
-RESCALE = "rescale the columns or pass standardize=True"
 # Entries of the largest work array of a Jacobian.
 CHUNK = 4_000_000
 

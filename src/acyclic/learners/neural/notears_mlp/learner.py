@@ -18,7 +18,7 @@ from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Orientation
 from acyclic.learners.neural.base import NeuralLearner, require_torch
-from acyclic.ranges import ANYTHING, Range, number, one_of, whole
+from acyclic.ranges import Range, number, one_of, several, whole
 from acyclic.running import Monitor, Solution, State
 from acyclic.types import Callback, Floats
 
@@ -75,7 +75,7 @@ class NotearsMlp(NeuralLearner):
     method = "notears-mlp"
     RANGES: ClassVar[Mapping[str, Range]] = {
         "basis": one_of(*BASES),
-        "hidden": ANYTHING,
+        "hidden": whole(least=1) | several(whole(least=1)),
         "l1": number(least=0),
         "l2": number(least=0),
         "inner": one_of(*INNER),
@@ -128,10 +128,7 @@ class NotearsMlp(NeuralLearner):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        layers = self._layers()
-        if not layers or not all(isinstance(units, int | np.integer) and units >= 1 for units in layers):
-            raise InputError(f"hidden has to be a number of units, at least 1, or a tuple of such; got {self.hidden!r}")
-        if self.basis == "sobolev" and len(layers) > 1:
+        if self.basis == "sobolev" and len(self._layers()) > 1:
             raise InputError(f"hidden has to be one number for the basis sobolev; got {self.hidden!r}")
 
     def _layers(self) -> tuple[int, ...]:
