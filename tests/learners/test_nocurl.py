@@ -11,7 +11,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import random_dag, simulate
 from acyclic.errors import InputError
-from acyclic.facts import Empty, Ended
+from acyclic.facts import Empty, Ended, Orientation
 from acyclic.graphs.metrics import shd
 from acyclic.learners.nocurl import PUBLISHED, NoCurl, potential
 from acyclic.running import Monitor, State
@@ -117,9 +117,10 @@ def test_why_the_graph_is_empty():
 
 
 def test_the_verdict_names_settings_and_assumption(data):
-    text = str(NoCurl(lambda1=10).fit(data.X).verdict_)
-    assert "binomial penalty 10 then 1000" in text
-    assert "equal noise variances" in text
+    verdict = NoCurl(lambda1=10).fit(data.X).verdict_
+    assert verdict.method == "nocurl"
+    assert verdict.settings == {"constraint": "binomial", "lambda1": 10, "lambda2": 1000.0}
+    assert verdict.orientation is Orientation.EQUAL_VARIANCES
 
 
 def test_duplicated_columns_and_few_rows_end():
@@ -131,8 +132,8 @@ def test_duplicated_columns_and_few_rows_end():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"lambda1": 0.0}, "lambda1 and lambda2"),
-        ({"lambda2": -1.0}, "lambda1 and lambda2"),
+        ({"lambda1": 0.0}, "lambda1 has to be above 0 and finite; got 0.0"),
+        ({"lambda2": -1.0}, "lambda2 has to be above 0 and finite; got -1.0"),
         ({"potential_threshold": -0.1}, "potential_threshold"),
         ({"threshold": -0.1}, "threshold"),
         ({"inner": "adam"}, "inner"),

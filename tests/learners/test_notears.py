@@ -19,7 +19,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError, KnowledgeError
-from acyclic.facts import Empty
+from acyclic.facts import Caution, Empty, Ended, Fact, Removal
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.golem import Golem
@@ -81,7 +81,7 @@ def test_every_constraint_works_with_every_solver(name, solver, data):
     fit = Notears(constraint=name, solver=solver, h_tol=1e-2 if name == "spectral-radius" else 1e-8).fit(data.X)
     assert is_acyclic(fit.adjacency_matrix_) and fit.solution_.converged
     assert shd(data.graph, fit.causal_graph_) <= 3
-    assert name in fit.verdict_.method
+    assert fit.verdict_.settings["constraint"] == name
 
 
 @pytest.mark.parametrize("inner", MINIMISERS)
@@ -111,6 +111,7 @@ def test_a_start_is_used(data):
 def test_a_fit_that_does_not_converge_warns(data):
     with pytest.warns(ConvergenceWarning, match="Notears did not converge: round 1 was the last"):
         fit = Notears(max_rounds=1).fit(data.X)
+    assert fit.verdict_.end.kind is Ended.ROUNDS_SPENT and fit.verdict_.end["round"] == 1
     assert not fit.verdict_.converged and is_acyclic(fit.adjacency_matrix_)
 
 
@@ -145,7 +146,9 @@ def test_what_is_left_of_cycles_is_removed_and_told(pruning):
     with pytest.warns(ConvergenceWarning):
         fit = Notears(max_rounds=1, threshold=0.0, pruning=pruning).fit(X)
     assert not is_acyclic(fit.solution_.weights) and is_acyclic(fit.adjacency_matrix_)
-    removed = {(source, target): weight for source, target, weight in fit.verdict_.removed}
+    rule = {"edges": Removal.WEAKEST, "components": Removal.WEAKEST_ON_CYCLES}[pruning]
+    assert {fact.kind for fact in fit.verdict_.removed} == {rule}
+    removed = {fact.about: fact["weight"] for fact in fit.verdict_.removed}
     names = list(fit.causal_graph_.names)
     lost = np.argwhere((fit.solution_.weights != 0) & (fit.adjacency_matrix_ == 0))
     assert {(names[i], names[j]) for i, j in lost} == removed.keys()
@@ -233,7 +236,9 @@ def test_bounds_that_exclude_zero_hold_for_edges_that_are_there(data):
     knowledge = Knowledge(bounds={(name[i], name[j]): (50.0, 60.0) for i in range(6) for j in range(6) if i != j})
     fit = Notears(knowledge=knowledge).fit(data.X)
     assert knowledge.compile(name).check(fit.adjacency_matrix_) == []
-    assert fit.causal_graph_.n_edges == 0 and "outside of its bounds" in str(fit.verdict_)
+    assert fit.causal_graph_.n_edges == 0
+    for facts, kind in ((fit.verdict_.cautions, Caution.OUT_OF_BOUNDS), (fit.verdict_.removed, Removal.OUT_OF_BOUNDS)):
+        assert {fact.kind for fact in facts} == {kind} and all(not 50 <= fact["weight"] <= 60 for fact in facts)
     assert fit.verdict_.empty.kind is Empty.OUT_OF_BOUNDS
 
 
@@ -243,7 +248,7 @@ def test_a_required_edge_without_weight_is_there_and_told():
         knowledge = Knowledge(required=[("x0", "x1")], signs={("x0", "x1"): sign})
         fit = Notears(knowledge=knowledge).fit(X)
         assert knowledge.compile(fit.causal_graph_.names).check(fit.adjacency_matrix_) == []
-        assert "x0 → x1 is there because it is required; the data give it no weight" in str(fit.verdict_)
+        assert fit.verdict_.cautions == (Fact.of(Caution.REQUIRED_WITHOUT_WEIGHT, "x0", "x1"),)
 
 
 @st.composite

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.facts import Note
 from acyclic.graphs.cycles import is_acyclic
-from acyclic.judging.words import say_notes
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
 
@@ -153,15 +153,15 @@ def test_any_table_gives_a_dag_and_a_verdict_or_an_error_in_words(learner, drawn
     W = fit.adjacency_matrix_
     assert is_acyclic(W) and np.isfinite(W).all() and np.isfinite(fit.solution_.weights).all()
     assert (fit.noise_variances_ >= 0).all() and np.isfinite(fit.noise_variances_).all()
-    assert fit.verdict_.acyclic and fit.verdict_.n_edges == np.count_nonzero(W)
+    assert fit.verdict_.n_edges == np.count_nonzero(W)
     assert (fit.verdict_.empty is not None) == (fit.verdict_.n_edges == 0)
     assert "nan" not in str(fit.verdict_)
-    told = " ".join(say_notes(fit.verdict_.notes))
+    told = {(note.kind, name) for note in fit.verdict_.notes for name in note.about}
     for column, kind in odd.items():
         if kind == "zero":
-            assert f"'x{column}' is constant" in told
+            assert (Note.CONSTANT, f"x{column}") in told
         if X.shape[1] > 1 and len(odd) == 1 and (kind == "duplicate" or (kind == "mirror" and form in EXACT)):
-            assert f"'x{column}'" in told
+            assert f"x{column}" in {name for _, name in told}
     if not isinstance(table, Moments | list):
         assert np.isfinite(fit.transform(table)).all()
 

@@ -7,6 +7,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Orientation
 from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import explained_by_others
 from acyclic.learners.sortnregress import SortnRegress, adaptive_lasso
@@ -78,14 +79,14 @@ def test_nothing_is_found_in_noise():
 def test_stopped_fits_return_what_they_have():
     X = simulate(n_nodes=6, n=100).X
     model = SortnRegress(callback=lambda progress: progress.step == 3).fit(X)
-    assert not model.verdict_.converged
+    assert model.verdict_.end.kind is Ended.CALLBACK
     assert np.count_nonzero(model.adjacency_matrix_.any(axis=0)) <= 2
 
 
 def test_the_verdict_says_what_the_order_is():
     X = simulate(n_nodes=6, n=100).X
-    assert "order of the columns' variances and nothing else" in str(SortnRegress().fit(X).verdict_)
-    assert "R²" in str(SortnRegress(order="r2").fit(X).verdict_)
+    assert SortnRegress().fit(X).verdict_.orientation is Orientation.VARIANCE_ORDER
+    assert SortnRegress(order="r2").fit(X).verdict_.orientation is Orientation.R2_ORDER
 
 
 def test_errors_say_what_is_wrong():
