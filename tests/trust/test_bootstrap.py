@@ -13,6 +13,7 @@ import acyclic
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
 from acyclic.trust.bootstrap import Bootstrap, bootstrap
 
@@ -25,7 +26,7 @@ class Scripted:
     def __init__(self, *graphs):
         self.graphs = list(graphs)
 
-    def __call__(self, moments):
+    def __call__(self, table):
         return self.graphs.pop(0)
 
 
@@ -80,7 +81,7 @@ def test_the_number_of_processes_does_not_change_a_bit(learner):
 
 def test_moments_are_drawn_from_their_distribution_and_the_result_says_so():
     found = bootstrap("equal-variance", Moments.from_array(DATA.X), 10)
-    assert "parametric" in found.notes[0] and "parametric" in str(found)
+    assert found.notes == (Fact.of(Remark.PARAMETRIC),) and "parametric" in str(found)
     assert found.edge[DATA.graph.adjacency].mean() > 0.9
 
 
@@ -93,7 +94,7 @@ def test_warm_starts_reach_the_same_graphs_of_a_convex_enough_problem():
 def test_learners_that_need_rows_get_rows():
     X = (DATA.X[:, :3] > 0).astype(int)
     with pytest.raises(InputError, match="needs rows"):
-        bootstrap(acyclic.Notears(loss="logistic"), X, 2, rows=False)
+        bootstrap(acyclic.Notears(loss="logistic"), Moments.from_array(X), 2)
     known = acyclic.Knowledge(required=[("b", "a")])
     table = acyclic.read_table(X, names=["a", "b", "c"])
     found = bootstrap(acyclic.Notears(loss="logistic", l1=0.01, knowledge=known), table, 3)
@@ -113,7 +114,7 @@ def test_every_draw_obeys_knowledge():
         found = bootstrap(learner, DATA.X, 3, knowledge=known)
         assert found.edge[5, 6] == 1 and found.adjacency[0, 1] == 0
     with pytest.raises(InputError, match="takes no knowledge"):
-        bootstrap(lambda moments: DATA.graph, DATA.X, 3, knowledge=known)
+        bootstrap(lambda table: DATA.graph, DATA.X, 3, knowledge=known)
 
 
 def test_json_and_back():
@@ -121,6 +122,7 @@ def test_json_and_back():
     again = Bootstrap.from_dict(json.loads(json.dumps(found.to_dict(), allow_nan=False)))
     assert same_bits(found, again)
     assert (again.names, again.notes, again.graph, again.requested) == (found.names, found.notes, found.graph, 5)
+    assert again.end == found.end
     for broken in ({}, {"format": "other"}, {**found.to_dict(), "edges": [{"source": "nobody"}]}):
         with pytest.raises(InputError, match="no bootstrap frequencies"):
             Bootstrap.from_dict(broken)
@@ -135,7 +137,9 @@ def test_the_text_lists_edges_by_frequency():
 def test_the_time_limit_returns_what_is_done():
     none = bootstrap(acyclic.learn, DATA.X, 50, time_limit=0)
     assert none.draws == 0 and none.requested == 50
-    assert "0 of 50 draws were done when the time limit of 0 s was reached" in none.notes
+    assert none.end == Fact.of(Ended.TIME_LIMIT, seconds=0)
+    [note] = none.notes
+    assert (note.kind, note["done"], note["requested"]) == (Remark.CUT_SHORT, 0, 50)
     assert none.consensus().n_edges == 0
     some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=1.0)
     assert 0 < some.draws < 5_000
@@ -145,8 +149,8 @@ def test_the_time_limit_returns_what_is_done():
 
 @pytest.mark.slow
 def test_the_time_limit_ends_other_processes_too():
-    some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=1.0, n_jobs=2)
-    assert some.draws < 5_000 and "time limit" in some.notes[0]
+    some = bootstrap(acyclic.learn, DATA.X, 5_000, time_limit=2.0, n_jobs=2)
+    assert some.draws < 5_000 and some.end.kind is Ended.TIME_LIMIT
 
 
 @pytest.mark.slow
@@ -159,7 +163,7 @@ def test_the_callback_sees_each_draw_and_can_end_the_run(n_jobs):
         return progress.step == 4
 
     found = bootstrap("equal-variance", DATA.X, 40, callback=enough, n_jobs=n_jobs)
-    assert found.draws == 4 and "the callback asked for the end" in found.notes[0]
+    assert found.draws == 4 and found.end.kind is Ended.CALLBACK
     assert [p.step for p in seen] == [1, 2, 3, 4] and seen[0].stage == "draw 1 of 40"
 
 
@@ -169,13 +173,13 @@ def test_an_interrupt_returns_what_is_done():
             raise KeyboardInterrupt
 
     found = bootstrap("equal-variance", DATA.X, 40, callback=interrupt)
-    assert found.draws == 3 and "it was interrupted" in found.notes[0]
+    assert found.draws == 3 and found.end.kind is Ended.INTERRUPTED
 
 
 def test_a_draw_that_fails_is_reported_and_costs_no_other():
     calls = []
 
-    def learner(moments):
+    def learner(table):
         calls.append(1)
         if len(calls) == 3:
             raise ZeroDivisionError("by chance")
@@ -183,7 +187,8 @@ def test_a_draw_that_fails_is_reported_and_costs_no_other():
 
     found = bootstrap(learner, DATA.X, 5)
     assert found.draws == 4 and found.edge.max() == 1
-    assert "1 draws were lost; the first because of ZeroDivisionError: by chance" in found.notes
+    assert found.notes == (Fact.of(Remark.LOST, count=1, reason="ZeroDivisionError: by chance"),)
+    assert found.end.kind is Ended.COMPLETE
 
 
 @pytest.mark.parametrize(
@@ -192,7 +197,7 @@ def test_a_draw_that_fails_is_reported_and_costs_no_other():
         ({"learner": "notear"}, "no method 'notear'"),
         ({"learner": 3}, "learner is 3"),
         ({"learner": acyclic.Notears}, "give an estimator"),
-        ({"learner": lambda moments: 1}, "returned int"),
+        ({"learner": lambda table: 1}, "returned int"),
         ({"draws": 0}, "draws = 0"),
         ({"draws": 2.5}, "draws = 2.5"),
         ({"random_state": -1}, "random_state is -1"),

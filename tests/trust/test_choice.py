@@ -11,6 +11,7 @@ import acyclic
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.facts import Fact, Remark
 from acyclic.graphs.metrics import shd
 from acyclic.trust.choice import Choice, choose_l1
 from acyclic.trust.stability import Stability, stability_selection
@@ -50,10 +51,10 @@ def test_extended_bic_is_its_formula():
 
 
 def test_cross_validation_from_moments_is_that_of_rows():
-    from acyclic.trust.choice import _judged
+    from acyclic.trust.choice import _judge
 
     train, rest, edges = DATA.X[:300], DATA.X[300:], DATA.graph.adjacency
-    score, _ = _judged(Moments.from_array(train), Moments.from_array(rest), edges, False)
+    score, _ = _judge(Moments.from_array(train), Moments.from_array(rest), edges, False)
     total = 0.0
     for j in range(10):
         design, held = (np.column_stack([np.ones(len(X)), X[:, edges[:, j]]]) for X in (train, rest))
@@ -85,7 +86,8 @@ def test_the_default_grid_follows_the_units():
 
 
 def test_ends_of_the_grid_are_remarked():
-    assert "smallest that was tried" in choose_l1(acyclic.Notears(), DATA.X, [30.0, 3.0, 0.3]).notes[0]
+    choice = choose_l1(acyclic.Notears(), DATA.X, [30.0, 3.0, 0.3])
+    assert choice.notes == (Fact.of(Remark.AT_THE_END, which="smallest"),)
 
 
 def test_json_and_text():
@@ -100,7 +102,8 @@ def test_limits():
     with pytest.raises(InputError, match="before any penalty"):
         choose_l1(acyclic.Notears(), DATA.X, GRID, time_limit=0)
     early = choose_l1(acyclic.Notears(), DATA.X, GRID, callback=lambda progress: progress.step == 2)
-    assert early.values == (3.0, 0.3) and "2 of 3 penalties were tried" in early.notes[0]
+    assert early.values == (3.0, 0.3)
+    assert (early.notes[0].kind, early.notes[0]["done"], early.notes[0]["requested"]) == (Remark.CUT_SHORT, 2, 3)
 
 
 @pytest.mark.parametrize(
@@ -146,4 +149,4 @@ def test_stability_does_not_depend_on_processes():
     two = stability_selection("golem", DATA.X, [0.1, 0.02], 4, n_jobs=2)
     assert one.probability.tobytes() == two.probability.tobytes()
     late = stability_selection("golem", DATA.X, [0.1], 4, time_limit=0)
-    assert late.draws == 0 and "time limit" in late.notes[0] and not late.stable()
+    assert late.draws == 0 and late.notes[0].kind is Remark.CUT_SHORT and not late.stable()

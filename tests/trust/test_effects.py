@@ -9,6 +9,7 @@ import pytest
 import acyclic
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.facts import Remark
 from acyclic.graphs.dag import Dag
 from acyclic.trust.effects import TotalEffects, total_effects
 
@@ -58,7 +59,7 @@ def test_results_and_moments_are_taken():
     data = acyclic.simulate(6, 500, random_state=1)
     result = acyclic.learn(data.X)
     found = total_effects(result, Moments.from_array(data.X), draws=50)
-    assert "parametric" in found.notes[0] and "graph as given" in found.notes[1]
+    assert [note.kind for note in found.notes] == [Remark.PARAMETRIC, Remark.GRAPH_TAKEN_AS_GIVEN]
     inside = (found.lower <= data.graph.total_effects()) & (data.graph.total_effects() <= found.upper)
     assert inside.mean() > 0.8
 

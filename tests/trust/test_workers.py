@@ -8,26 +8,50 @@ import time
 
 import numpy as np
 import pytest
+from numpy.random import SeedSequence
 
 import acyclic
 from acyclic.data.moments import Moments
+from acyclic.data.table import Table
 from acyclic.errors import InputError, MissingExtraError
+from acyclic.facts import Ended, Remark
 from acyclic.trust.bootstrap import bootstrap
-from acyclic.trust.resampling import Source, draw_seeds
+from acyclic.trust.workers import draw_seeds
 
 DATA = acyclic.simulate(n_nodes=6, n=200, random_state=3)
 
 pytestmark = pytest.mark.slow
 
 
+def test_seeds_are_fixed_by_the_state_and_leave_it_unchanged():
+    state = SeedSequence(7)
+    once, again = draw_seeds(state, 3), draw_seeds(state, 3)
+    assert [s.generate_state(2).tolist() for s in once] == [s.generate_state(2).tolist() for s in again]
+    assert len({tuple(s.generate_state(2)) for s in draw_seeds(0, 50)}) == 50
+    # More draws continue the first ones.
+    assert draw_seeds(0, 5)[2].spawn_key == draw_seeds(0, 50)[2].spawn_key
+
+
+@pytest.mark.parametrize("state", [-1, 1.5, "x", None, True])
+def test_wrong_states_are_named(state):
+    with pytest.raises(InputError, match="random_state is"):
+        draw_seeds(state, 1)
+
+
+@pytest.mark.parametrize("count", [0, -3, 2.0, True, None])
+def test_wrong_counts_are_named(count):
+    with pytest.raises(InputError, match="draws ="):
+        draw_seeds(0, count)
+
+
 def test_a_process_killed_once_costs_nothing(tmp_path):
     parent, flag = os.getpid(), tmp_path / "killed"
 
-    def learner(moments):
+    def learner(table):
         if os.getpid() != parent and not flag.exists():
             flag.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return acyclic.learn(moments)
+        return acyclic.learn(table)
 
     found = bootstrap(learner, DATA.X, 8, n_jobs=2)
     assert flag.exists() and found.draws == 8 and not found.notes
@@ -36,23 +60,24 @@ def test_a_process_killed_once_costs_nothing(tmp_path):
 
 def test_a_draw_that_always_kills_its_process_is_lost_alone():
     parent = os.getpid()
-    fatal = Source.of(DATA.X).resampled(np.random.default_rng(draw_seeds(0, 5)[2])).digest()
+    fatal = Table.open(DATA.X).resampled(np.random.default_rng(draw_seeds(0, 5)[2])).digest
 
-    def learner(moments):
-        if os.getpid() != parent and moments.digest() == fatal:
+    def learner(table):
+        if os.getpid() != parent and table.digest == fatal:
             os.kill(os.getpid(), signal.SIGKILL)
-        return acyclic.learn(moments)
+        return acyclic.learn(table)
 
     found = bootstrap(learner, DATA.X, 5, n_jobs=2)
     assert found.draws == 4 and found.requested == 5
-    assert found.notes[0].startswith("1 draws were lost; the first because of its process died")
+    [note] = found.notes
+    assert note.kind is Remark.LOST and note["count"] == 1 and found.end.kind is Ended.COMPLETE
 
 
 def test_one_blas_thread_in_every_draw():
     threadpoolctl = pytest.importorskip("threadpoolctl")
     seen = []
 
-    def learner(moments):
+    def learner(table):
         seen.append({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
         return DATA.graph
 
