@@ -8,6 +8,7 @@ import pytest
 
 import acyclic
 from acyclic.data.simulate import random_dag, random_weights
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.formats import from_csv, from_dagitty, from_dot, from_json
 from acyclic.judging.verdict import Verdict
@@ -23,6 +24,11 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium o
 AXE = Path(__file__).parent / "axe-core" / "axe.min.js"
 ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--disable-extensions"]
 HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def plain_result(dag, provenance=None, **fields):
+    end, count = Fact.of(Ended.COMPLETE), (dag.n_nodes, dag.n_edges)
+    return Result(dag, Verdict("m", {}, end, Orientation.UNDETERMINED, *count, **fields), dag.cpdag(), provenance or {})
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +163,7 @@ def test_hover_and_click_on_an_edge(page, sachs):
     page.mouse.move(*screen_place(page, "e0"))
     page.wait_for_selector("#tip:not([hidden])")
     tip = page.text_content("#tip")
-    assert tip.startswith(f"{source} → {target}") and f"{abs(weight):.4g}" in tip and "confidence" in tip
+    assert tip.startswith(f"{source} → {target}") and f"{abs(weight):.4g}" in tip and "this way" in tip
     page.mouse.click(*screen_place(page, "e0"))
     assert page.text_content("#panel h3") == f"{source} → {target}"
     page.mouse.move(5, 5)
@@ -346,8 +352,8 @@ def test_it_prints_light_and_whole(open_page, sachs):
 def test_hostile_names_are_only_text(open_page):
     names = [HOSTILE, "</script><script>alert(2)</script>", '"><b>', "line\nbreak", "\u2028"]
     dag = Dag.from_edges([(names[0], names[1], 1.0), (names[1], names[2], -1.0)], names=names)
-    verdict = Verdict("m", True, "r", "a", 5, 2, notes=(HOSTILE,), warnings=(HOSTILE,))
-    page = open_page(Result(dag, verdict, dag.cpdag(), {}, {"settings": {HOSTILE: HOSTILE}}))
+    notes, cautions = (Fact.of(Note.UNKNOWN, text=HOSTILE),), (Fact.of(Caution.UNKNOWN, text=HOSTILE),)
+    page = open_page(plain_result(dag, {"settings": {HOSTILE: HOSTILE}}, notes=notes, cautions=cautions))
     page.fill("#search", HOSTILE)
     page.press("#search", "Enter")
     assert page.text_content("#panel h3") == HOSTILE
@@ -362,7 +368,7 @@ def test_hostile_names_are_only_text(open_page):
 
 def test_a_graph_without_edges(open_page):
     dag = Dag.empty(["a", "b", "c"])
-    page = open_page(Result(dag, Verdict("m", True, "r", "a", 3, 0, empty="nothing passes"), dag.cpdag()))
+    page = open_page(plain_result(dag, empty=Fact.of(Empty.UNKNOWN, text="nothing passes")))
     assert count(page) == "Showing 0 of 0 edges."
     page.fill("#search", "b")
     assert page.text_content("#panel h3") == "b"
@@ -370,7 +376,7 @@ def test_a_graph_without_edges(open_page):
 
 def test_a_large_graph_opens(open_page):
     dag = Dag(random_weights(random_dag(2000, "ER2", 0), random_state=0))
-    page = open_page(Result(dag, Verdict("m", True, "r", "a", 2000, dag.n_edges), dag.cpdag()))
+    page = open_page(plain_result(dag))
     assert count(page) == f"Showing {dag.n_edges} of {dag.n_edges} edges."
     page.fill("#search", "x1234")
     assert page.text_content("#panel h3") == "x1234"

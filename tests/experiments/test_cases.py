@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import acyclic
 from acyclic.errors import InputError
 from acyclic.experiments.cases import Case, pairs
-from acyclic.experiments.measures import truth
+from acyclic.experiments.measures import draw_truth
 
 DATA = {"sem": "linear", "graph": "ER2", "noise": "gaussian", "n_nodes": 10, "n": 1000}
 TMPI = {"learner": "Notears", "constraint": "fast-tmpi", "l1": 0.1, "threshold": 0.3}
@@ -54,19 +54,19 @@ def test_the_key_depends_on_all_but_the_limit():
 
 def test_all_methods_see_the_same_rows_and_runs_others():
     first, other = case(), case(method={"learner": "Ges"})
-    assert truth(first).X.tobytes() == truth(other).X.tobytes()
-    assert not np.array_equal(truth(case(run=1)).X, truth(first).X)
-    assert not np.array_equal(truth(case({**DATA, "noise": "gumbel"})).X, truth(first).X)
+    assert draw_truth(first).X.tobytes() == draw_truth(other).X.tobytes()
+    assert not np.array_equal(draw_truth(case(run=1)).X, draw_truth(first).X)
+    assert not np.array_equal(draw_truth(case({**DATA, "noise": "gumbel"})).X, draw_truth(first).X)
 
 
 def test_fewer_rows_are_the_first_of_more():
-    many, few = truth(case()), truth(case({**DATA, "n": 200}))
+    many, few = draw_truth(case()), draw_truth(case({**DATA, "n": 200}))
     assert few.X.tobytes() == many.X[:200].tobytes() and few.graph == many.graph
 
 
 def test_the_seed_of_a_case_gives_the_rows_of_simulate():
     drawn = acyclic.simulate(10, 1000, graph="ER2", random_state=case().seed)
-    assert truth(case()).X.tobytes() == drawn.X.tobytes()
+    assert draw_truth(case()).X.tobytes() == drawn.X.tobytes()
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_failures_and_ends_by_the_limit_are_told_apart(where):
     fine = [made_up.record(where, 0, shd=1, stopped_early=False)]
     bad = [
         made_up.record(where, 1, shd=9, stopped_early=True),
-        made_up.record(where, 2, status="failed", verdict="time limit"),
+        made_up.record(where, 2, status="failed", stopped_early=True),
         made_up.record(where, 3, status="failed", verdict="ValueError: no"),
     ]
     assert (n_failed(fine + bad), n_ended(fine + bad)) == (1, 2)

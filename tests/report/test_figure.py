@@ -3,6 +3,7 @@ import sys
 import pytest
 
 from acyclic.errors import MissingExtraError
+from acyclic.facts import Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import NEGATIVE, POSITIVE
 from acyclic.judging.verdict import Verdict
@@ -13,8 +14,9 @@ from acyclic.result import Result
 def result():
     edges = [("$a_{b$", "b", 1.0), ("b", "c", -0.5), ("$a_{b$", "c", 2.0)]
     dag = Dag.from_edges(edges, names=["$a_{b$", "b", "c", "alone"])
-    support = {("b", "c"): "independence"}
-    return Result(dag, Verdict("m", True, "r", "a", 4, 3), dag.cpdag(), support)
+    support = {("b", "c"): Orientation.INDEPENDENCE}
+    verdict = Verdict("m", {}, Fact.of(Ended.COMPLETE), Orientation.EQUAL_VARIANCES, 4, 3, support=support)
+    return Result(dag, verdict, dag.cpdag())
 
 
 def test_the_figure_shows_the_graph(result, tmp_path):
