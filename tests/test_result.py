@@ -1,12 +1,22 @@
 """The result file: everything comes back, and nothing else is taken for one."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 import acyclic
 from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact, Note, Orientation, Removal
+from acyclic.judging.words import say, say_note
+from acyclic.report.folder import write_folder
+from acyclic.trust.audit import Audit
+from acyclic.trust.bootstrap import Bootstrap
 from strategies import hostile_names
+
+FORMAT_1 = Path(__file__).parent / "format-1.json"
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +52,9 @@ def test_provenance_says_what_was_done(result):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{}", "[]", '{"format": "acyclic result 99"}', "not json", '{"format": "acyclic result 1"}']
+    "text",
+    ["", "{}", "[]", '{"format": "acyclic result 99"}', "not json"]
+    + [f'{{"format": "acyclic result {number}"}}' for number in (1, 2)],
 )
 def test_other_files_are_refused(text, tmp_path):
     path = tmp_path / "other.json"
@@ -56,3 +68,63 @@ def test_binary_file(tmp_path):
     path.write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(InputError, match="UTF-8"):
         acyclic.load(path)
+
+
+@pytest.fixture(scope="module")
+def old():
+    """What a file of format 1 says, which `acyclic learn --bootstrap 2 --audit` wrote."""
+    return json.loads(FORMAT_1.read_text(encoding="utf-8"))
+
+
+def test_files_of_format_1_are_read(old):
+    result = acyclic.load(FORMAT_1)
+    verdict = result.verdict
+    assert result.graph.names == ("a", "b", "c", "k")
+    assert [list(edge) for edge in result.graph.edges()] == [list(edge) for edge in old["audit"]["edges"]]
+    assert result.cpdag.undirected_edges() == [("a", "b"), ("a", "c"), ("b", "c")]
+    assert set(result.support.values()) == {Orientation.EQUAL_VARIANCES} == {verdict.orientation}
+    assert not verdict.converged and result.ended is verdict.end.kind is Ended.UNKNOWN
+    # What it said in words is still said in these words.
+    assert say(verdict.end) == old["verdict"]["reason"]
+    assert [(note.kind, say_note(note)) for note in verdict.notes] == [(Note.UNKNOWN, old["verdict"]["notes"][0])]
+    assert (verdict.n_cut, verdict.threshold, verdict.h) == (3, 0.1, 0.02823)
+    assert {row["this_way"] for row in result.edges()} == {row["either_way"] for row in result.edges()} == {1.0}
+    # The digest was of another kind, and is not taken for one of today.
+    assert "data" not in result.provenance and result.provenance["moments"] == old["provenance"]["data"]
+
+
+def test_evidence_of_format_1_is_evidence(old):
+    result = acyclic.load(FORMAT_1)
+    confidence, audited = Bootstrap.from_dict(result.confidence), Audit.from_dict(result.audit)
+    assert (confidence.draws, confidence.edge[0, 1], confidence.graph) == (2, 1.0, result.graph)
+    assert [say(note) for note in confidence.notes] == old["confidence"]["notes"]
+    assert (audited.sound, audited.refits, len(audited.turning)) == (False, 4, 3)
+    assert [say(reason) for reason in audited.reasons] == old["audit"]["reasons"]
+
+
+def test_format_1_is_reported_and_saved_as_format_2(tmp_path):
+    result = acyclic.load(FORMAT_1)
+    folder = write_folder(result, tmp_path / "run")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "<title>t1.csv</title>" in page and "/home/someone" not in page
+    assert json.loads((folder / "result.json").read_text())["format"] == "acyclic result 2"
+    again = acyclic.load(folder / "result.json")
+    assert (again.graph, again.cpdag, again.verdict) == (result.graph, result.cpdag, result.verdict)
+    assert (again.confidence, again.audit, again.curve) == (result.confidence, result.audit, result.curve)
+    assert again.provenance == result.provenance
+    assert Bootstrap.from_dict(again.confidence).draws == 2 and Audit.from_dict(again.audit).refits == 4
+
+
+def test_verdicts_of_format_1_keep_what_was_removed_and_why_a_graph_is_empty(old):
+    told = {"removed": [["b", "a", 0.11]], "converged": True, "warnings": ["beware"], "h": None}
+    verdict = acyclic.Result.from_json(json.dumps({**old, "verdict": {**old["verdict"], **told}})).verdict
+    assert verdict.converged and np.isnan(verdict.h) and say(verdict.end) == old["verdict"]["reason"]
+    rule = old["verdict"]["rule"]
+    assert verdict.removed == (Fact.of(Removal.UNKNOWN, "b", "a", weight=0.11, rule=rule),)
+    assert [say(caution) for caution in verdict.cautions] == ["beware"]
+    assert rule in str(verdict)
+    bare = {"format": old["format"], "names": ["a", "b"], "edges": [], "undirected": [], "directed": []}
+    told = {**old["verdict"], "empty": "nothing is there", "n_edges": 0}
+    empty = acyclic.Result.from_json(json.dumps({**bare, "verdict": told, "provenance": {}}))
+    assert empty.graph.n_edges == 0 and empty.verdict.orientation is Orientation.NO_EDGE
+    assert say(empty.verdict.empty) == "nothing is there" and empty.confidence is empty.audit is None

@@ -30,6 +30,8 @@ EVIDENCE = ("confidence", "audit", "curve")
 SHARES = ("this_way", "either_way", "lower", "upper")
 # The words of format 1 for what orients an edge.
 _SUPPORT_1 = {"equal variances": Orientation.EQUAL_VARIANCES, "": Orientation.UNDETERMINED}
+# What has another name in the provenance since format 1, whose digest was that of the moments, not of the values.
+_ORIGIN_1 = {"data": "moments", "table": "table_name"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +169,8 @@ class Findings:
             cpdag = _cpdag(names, plain["directed"], plain["undirected"])
             found = {name: _as_dict(name, plain[name]) for name in EVIDENCE if plain.get(name) is not None}
             found = {name: _upgrade(part) if old else part for name, part in found.items()}
-            return cls(graph, read(plain["verdict"], support), cpdag, plain["provenance"], **found)
+            origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
+            return cls(graph, read(plain["verdict"], support), cpdag, origin, **found)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise InputError(f"this is not a result file of acyclic: {error}") from None
 
@@ -211,7 +214,8 @@ def _support(word: str, old: bool) -> Orientation:
 def _upgrade(part: Mapping[str, Any]) -> dict[str, Any]:
     """Evidence of format 1, whose notes and reasons were sentences."""
     plain = {name: value for name, value in part.items() if name != "text"}
-    plain["format"] = str(part.get("format", "")).replace(" 1", " 2")
+    if "format" in plain:
+        plain["format"] = str(plain["format"]).replace(" 1", " 2")
     for name in ("notes", "reasons"):
         if name in plain:
             plain[name] = [{"kind": "unknown", "values": {"text": str(text)}} for text in plain[name]]
