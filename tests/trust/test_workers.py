@@ -143,9 +143,9 @@ def test_limits_hold_on_a_dask_cluster(cluster):
     _wait_for(address, 1)
     moments = Moments.from_array(DATA.X)
     ended = bootstrap("equal-variance", moments, 300, cluster=address, callback=lambda progress: progress.step == 7)
-    assert ended.draws == 7
-    late = bootstrap(acyclic.learn, moments, 1_000, cluster=address, time_limit=1.0)
-    assert late.draws < 1_000 and "time limit" in late.notes[-1]
+    assert ended.draws == 7 and ended.end.kind is Ended.CALLBACK
+    late = bootstrap(acyclic.learn, moments, 1_000, cluster=address, time_limit=2.0)
+    assert late.draws < 1_000 and late.end.kind is Ended.TIME_LIMIT
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

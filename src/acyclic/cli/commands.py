@@ -105,11 +105,11 @@ def learn(
     job = gather(table, settings, config, repeat, bootstrap, audit)
     folder = check_free(out or Path(f"{job.table.name.split('.')[0]}-acyclic"), force=force)
     with output.progress() as stages:
-        result = _learn(job, stages)
+        result, ended = _learn(job, stages)
     write_folder(result, folder, force=force)
     output.result(result)
     output.say(listed(folder))
-    return _code(result.ended)
+    return _code(ended)
 
 
 @app.command
@@ -314,19 +314,22 @@ def datasets(
     output.say(listed(folder))
 
 
-def _learn(job: Run, stages: Stages) -> Result:
-    """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun."""
+def _learn(job: Run, stages: Stages) -> tuple[Result, Ended]:
+    """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun, and nothing is lost."""
     model = job.make_learner()
     stages.stage("reading")
     table = job.read()
     model.set_params(callback=stages.stage("learning", seconds=job.settings.time_limit))
     result = job.learn(model, table)
-    if job.bootstrap and result.ended is not Ended.INTERRUPTED:
-        callback = stages.stage("bootstrap", steps=job.bootstrap)
-        result = result.with_evidence(confidence=job.bootstrap_edges(model, table, job.bootstrap, callback))
-    if job.audit and result.ended is not Ended.INTERRUPTED:
-        result = result.with_evidence(audit=job.audit_edges(model, table, stages.stage("audit")))
-    return result
+    try:
+        if job.bootstrap and result.ended is not Ended.INTERRUPTED:
+            callback = stages.stage("bootstrap", steps=job.bootstrap)
+            result = result.with_evidence(confidence=job.bootstrap_edges(model, table, job.bootstrap, callback))
+        if job.audit and result.ended is not Ended.INTERRUPTED:
+            result = result.with_evidence(audit=job.audit_edges(model, table, stages.stage("audit")))
+    except KeyboardInterrupt:
+        return result, Ended.INTERRUPTED
+    return result, result.ended
 
 
 def _code(ended: Ended) -> int:
