@@ -176,6 +176,8 @@ class Remark(StrEnum):
     LOST = "lost"
     NOT_CONVERGED = "not-converged"
     NO_ROWS = "no-rows"
+    FIXED_UNITS = "fixed-units"
+    """The learner takes the columns in their own units only, as those of 0 and 1."""
     ODD_NOISE = "odd-noise"
     VARIANCE_SORTED = "variance-sorted"
     GRAPH_TAKEN_AS_GIVEN = "graph-taken-as-given"

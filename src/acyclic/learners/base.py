@@ -90,6 +90,11 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         """Whether moments are not enough."""
         return False
 
+    @property
+    def fixed_units(self) -> bool:
+        """Whether it takes the columns in their own units only, as those of 0 and 1 or of counts."""
+        return False
+
     @abstractmethod
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         """Find weights in a table that was checked."""

@@ -141,6 +141,11 @@ class Notears(ContinuousLearner):
         """Whether the loss is none of those that moments determine."""
         return self.loss in ("logistic", "poisson")
 
+    @property
+    def fixed_units(self) -> bool:
+        """Whether the loss is one of zeros and ones, or of counts."""
+        return self.needs_rows
+
     def _loss(self) -> str:
         if self.loss != "auto":
             return self.loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -187,8 +187,10 @@ def audit(
     resources = Resources(time_limit=time_limit, callback=callback)
     source, chosen = Table.open(table), resolve_learner(learner, knowledge)
     whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-    others = _other_units(source, int(rescalings), decades, random_state)
-    return _judge(source, whole, *_refit(chosen, others, resources, whole), len(others))
+    fixed = isinstance(chosen, DagLearner) and chosen.fixed_units
+    others = [] if fixed else _other_units(source, int(rescalings), decades, random_state)
+    found = _judge(source, whole, *_refit(chosen, others, resources, whole), len(others))
+    return replace(found, notes=(Fact.of(Remark.FIXED_UNITS), *found.notes)) if fixed else found
 
 
 def _other_units(table: Table, count: int, decades: float, random_state: int | SeedSequence) -> list[Table]:

@@ -180,6 +180,7 @@ REMARKS = {
     Remark.LOST: "{count} draws were lost; the first because of {reason}",
     Remark.NOT_CONVERGED: "the learner did not converge in {count} of the draws, which count as they are",
     Remark.NO_ROWS: "there are no rows, so the shape of the noise could not be tested",
+    Remark.FIXED_UNITS: "the learner takes the columns in their own units only, so that no others were tried",
     Remark.ODD_NOISE: (
         "the noise of {count} of {columns} columns is not Gaussian ({which}); methods for non-Gaussian noise could "
         "orient more"
