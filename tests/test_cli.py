@@ -50,6 +50,7 @@ def words(line):
     return re.findall(r'"[^"]*"|\S+', line)
 
 
+@pytest.mark.slow
 def test_the_examples_of_every_help_run(here, capsys):
     order = ("datasets", "learn", "audit", "bootstrap", "compare", "simulate", "report")
     assert sorted(order) == sorted(COMMANDS)

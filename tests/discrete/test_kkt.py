@@ -30,6 +30,7 @@ def penalised(moments, dag, l1):
     return 0.5 * np.trace(residual.T @ moments.covariance @ residual) + l1 * np.abs(dag.weights).sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thorough", [False, True])
 @given(seed=st.integers(0, 10_000), l1=st.sampled_from([0.02, 0.1, 0.5]))
 @settings(max_examples=25, deadline=None)

@@ -159,6 +159,7 @@ def test_the_extension_is_in_the_class(dag):
     np.testing.assert_array_equal(v_structures(member.adjacency), v_structures(dag.adjacency))
 
 
+@pytest.mark.slow
 @given(dags(max_nodes=12))
 def test_both_ways_to_the_cpdag_agree(dag):
     graph, colliders = dag.cpdag(), v_structures(dag.adjacency)

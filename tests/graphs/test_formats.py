@@ -26,6 +26,7 @@ def parse(text, name):
     return getattr(formats, f"from_{name}")(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMATS)
 @given(dag=hostile_dags)
 def test_every_text_format_gives_the_same_graph_back(name, dag):

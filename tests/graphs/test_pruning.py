@@ -29,6 +29,7 @@ def one_by_one(weights, cut, on_a_cycle_only):
     return kept, tuple(removed)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("prune", "on_a_cycle_only"), [(threshold_until_acyclic, False), (threshold_components, True)])
 @given(weights=square_weights(), cut=CUTS)
 def test_pruning_is_the_removal_one_by_one(prune, on_a_cycle_only, weights, cut):

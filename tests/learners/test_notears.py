@@ -84,6 +84,7 @@ def test_every_constraint_works_with_every_solver(name, solver, data):
     assert fit.verdict_.settings["constraint"] == name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", MINIMISERS)
 def test_a_constraint_object_is_taken_as_it_is(inner, data):
     for given_constraint in (constraint("tmpi", eps=1e-4), constraint("exponential", components=True)):
@@ -311,6 +312,7 @@ def test_every_kind_of_table_gives_the_same_weights(learner, data):
     assert not hasattr(clone(learner).fit(frame).fit(data.X), "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_fits_are_the_same_bits_whatever_the_threads():
     X = simulate(70, 200, random_state=0).X
     fits = [

@@ -19,6 +19,7 @@ def kinds(facts):
     return [fact.kind for fact in facts]
 
 
+@pytest.mark.slow
 def test_raw_equal_variance_rows_are_sound_and_standardised_ones_are_not():
     sound = 0
     for seed in range(6):
