@@ -18,7 +18,7 @@ from acyclic.graphs.pruning import threshold_components
 from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.running import Monitor, State
-from acyclic.scores.local import GaussianScore, PenaltyRule
+from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Callback
 
 
@@ -37,7 +37,7 @@ class Ges(GreedyLearner):
     Parameters
     ----------
     penalty : {"bic", "strong", "ebic"} or float
-        Price of a parent: see `acyclic.scores.local.price_of_parent`.
+        Price of a parent, in units of −2 log-likelihood: see `acyclic.scores.local.price_of_parent`.
     knowledge, time_limit, callback
         As for `Notears`.
 
@@ -70,7 +70,7 @@ class Ges(GreedyLearner):
         self.callback = callback
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
-        score = GaussianScore(table.moments, self.penalty)
+        score = self._score(table)
         search = GreedyEquivalenceSearch(score, mask)
         state = monitor.run(lambda s: search(monitor, s), State(np.zeros(mask.allowed.shape)))
         obedient = _find_obedient(state.weights != 0, mask)

@@ -12,7 +12,7 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
 from acyclic.ranges import Range
 from acyclic.running import State
-from acyclic.scores.local import LocalScore
+from acyclic.scores.local import GaussianScore, LocalScore, PenaltyRule
 from acyclic.scores.regression import least_squares
 
 
@@ -20,6 +20,11 @@ class GreedyLearner(DagLearner):
     """A learner whose search ends at a DAG of the best equivalence class that it found."""
 
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY}
+    penalty: PenaltyRule
+
+    def _score(self, table: Table) -> LocalScore:
+        """What the search improves; a learner with another local score overrides it."""
+        return GaussianScore(table.moments, self.penalty)
 
     def _finish(
         self, table: Table, mask: Mask, score: LocalScore, state: State, settings: dict[str, Any], *said: Caution

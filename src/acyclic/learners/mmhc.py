@@ -16,7 +16,7 @@ from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.ranges import NONE, Range, number, whole
 from acyclic.running import Monitor, State
-from acyclic.scores.local import GaussianScore, PenaltyRule
+from acyclic.scores.local import PenaltyRule
 from acyclic.types import Callback
 
 
@@ -34,7 +34,7 @@ class Mmhc(GreedyLearner):
         Largest set that a test conditions on; None for all sizes, as first published, which takes time exponential in
         the number of neighbours of a node.
     penalty : {"bic", "strong", "ebic"} or float
-        Price of a parent: see `acyclic.scores.local.price_of_parent`.
+        Price of a parent, in units of −2 log-likelihood: see `acyclic.scores.local.price_of_parent`.
     knowledge
         As for `Notears`. Pairs that may not be joined are left out of the skeleton, required edges are in it and in the
         graph.
@@ -82,7 +82,7 @@ class Mmhc(GreedyLearner):
         self.callback = callback
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
-        score = GaussianScore(table.moments, self.penalty)
+        score = self._score(table)
         choice = Mmpc(table.moments, self.alpha, self.max_conditioning, mask)
 
         def run(state: State) -> None:
