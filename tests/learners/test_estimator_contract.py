@@ -6,27 +6,29 @@ One check is skipped by scikit-learn itself: array API input, which needs SCIPY_
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import acyclic
+from acyclic import Golem, NoCurl, Notears, SortnRegress
 from acyclic.learners import LEARNERS
+from acyclic.learners.neural.base import NeuralLearner
 
-# Learners that train networks have these checks, with quick settings, in their own files.
-NEURAL = {"notears-mlp", "dag-gnn", "gran-dag"}
+
+def make_quick(kind):
+    """With settings that make fits short: the checks make hundreds."""
+    return kind(max_rounds=3) if kind is Notears else kind()
+
+
+# The neural learners are checked beside their own tests, on short fits.
+REGISTERED = [make_quick(kind) for kind in LEARNERS.values() if not issubclass(kind, NeuralLearner)]
 VARIANTS = [
-    acyclic.Notears(inner="lbfgs", max_rounds=3),
-    acyclic.Notears(solver="central-path"),
-    acyclic.Golem(noise="unequal"),
-    acyclic.NoCurl(lambda1=10.0, inner="lbfgs"),
-    acyclic.SortnRegress(order="r2"),
+    Notears(inner="lbfgs", max_rounds=3),
+    Notears(solver="central-path"),
+    Golem(noise="unequal"),
+    NoCurl(lambda1=10.0, inner="lbfgs"),
+    SortnRegress(order="r2"),
 ]
 
 
-def _quick(kind):
-    """With settings that make fits short: the checks make hundreds."""
-    return kind(max_rounds=3) if kind is acyclic.Notears else kind()
-
-
 @pytest.mark.slow
-@parametrize_with_checks([*(_quick(kind) for method, kind in LEARNERS.items() if method not in NEURAL), *VARIANTS])
+@parametrize_with_checks([*REGISTERED, *VARIANTS])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from acyclic.trust.resampling import PARAMETRIC, Source, draw_seeds, wishart
 from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
 from acyclic.data.table import read_table
 from acyclic.errors import InputError
 from acyclic.trust.bootstrap import bootstrap
-from acyclic.trust.resampling import PARAMETRIC, Source, draw_seeds, wishart
 
 ROWS = default_rng(1).normal(size=(60, 4)) @ np.triu(np.ones((4, 4)))
 
