@@ -167,7 +167,7 @@ def test_adam_says_when_it_was_still_falling():
 def test_the_loops_are_interchangeable(loop):
     task = problem(5, score=GaussianEqualVariance, l1=0.05)
     state = Monitor().run(lambda s: loop(task, proximal_newton, Monitor(), s), State(task.start()))
-    assert state.done and state.converged and state.h < 0.1
+    assert state.done and state.end.kind.converged and state.h < 0.1
 
 
 def test_the_soft_penalty_takes_the_problems_on_its_way_in_turn():

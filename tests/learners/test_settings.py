@@ -76,10 +76,11 @@ def test_ranges_belong_to_settings():
 
 @pytest.mark.parametrize(("method", "name"), every_setting())
 def test_a_wrong_setting_is_named_before_any_work(method, name):
-    wrong = {"a": 1}
-    learner = quick(method, **{name: wrong})
-    with pytest.raises(InputError, match=f"^{name} has to be .*; got {{'a': 1}}$"):
-        learner.fit(Untouchable())
+    wrong, said = {"a": 1}, f"^{name} has to be .*; got {{'a': 1}}$"
+    with pytest.raises(InputError, match=said):
+        quick(method).set_params(**{name: wrong}).fit(Untouchable())
+    with pytest.raises(InputError, match=said):
+        quick(method, **{name: wrong})
 
 
 @every_method
@@ -144,6 +145,21 @@ def test_an_interrupt_ends_every_learner_with_the_best_so_far(method):
 
     model = quick(method, callback=interrupt).fit(DATA.X)
     assert model.verdict_.end.kind is Ended.INTERRUPTED and not model.verdict_.converged
+
+
+@pytest.mark.parametrize("stage", ["equal-variance order", "continuous search", "order search"])
+def test_an_interrupt_between_the_stages_of_auto_ends_it(stage):
+    seen = []
+
+    def interrupt(progress):
+        seen.append(progress.stage)
+        if progress.stage == stage:
+            raise KeyboardInterrupt
+
+    # So few rows for each column that a continuous search is one of the stages.
+    X = acyclic.simulate(n_nodes=8, n=30, random_state=0).X
+    model = quick("auto", callback=interrupt).fit(X)
+    assert seen[-1] == stage and model.verdict_.end.kind is Ended.INTERRUPTED
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,11 @@ class _Run:
 
     def stages(self, state: State) -> None:
         """All stages in turn, the best weights so far in the state."""
+        self._explain(state)
+        if state.end is None:
+            state.finish(Ended.COMPLETE)
+
+    def _explain(self, state: State) -> None:
         first = EqualVariance()._find(self.table, self.mask, Monitor(self.monitor.deadline, self.monitor.callback))
         self._accept(state, _weigh(self.moments, first.solution.weights, equal=True), first.solution.end)
         if not first.solution.converged:
@@ -135,8 +140,9 @@ class _Run:
 
     def _accept(self, state: State, candidate: _Candidate, end: Fact[Ended]) -> None:
         self.best = candidate
-        complete = Fact.of(Ended.COMPLETE) if end.kind.converged else end
-        state.accept(weights=candidate.weights, steps=state.steps + 1, end=complete)
+        # Only the last stage ends the run: Ctrl-C between two of them has to find it unfinished.
+        stopped = None if end.kind.converged else end
+        state.accept(weights=candidate.weights, steps=state.steps + 1, end=stopped)
 
     def _search_equal(self, state: State, start: _Candidate) -> None:
         """Search orders from the start and, where rows are few, from a continuous solution."""
