@@ -96,8 +96,12 @@ def test_columns_are_matched_by_name():
     frame = pd.DataFrame(data.X, columns=data.names)
     turned = frame[list(reversed(data.names))]
     expected = kkt_search(data.X, data.graph)
-    assert kkt_search(turned, data.graph) == expected
-    assert kkt_search(Moments.from_frame(turned), data.graph) == expected
+    # Sums over the rows are rounded in another order, and least squares magnify that by the condition number.
+    rounding = len(data.X) * np.finfo(float).eps * np.linalg.cond(np.cov(data.X.T))
+    for table in (turned, Moments.from_frame(turned)):
+        found = kkt_search(table, data.graph)
+        assert found.names == expected.names and (found.adjacency == expected.adjacency).all()
+        np.testing.assert_allclose(found.weights, expected.weights, rtol=rounding)
 
 
 def test_small_weights_are_cut_and_the_start_is_left_alone():
