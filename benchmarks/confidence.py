@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 
 import acyclic
-from acyclic.result import versions
+from acyclic.findings import list_versions
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 
@@ -72,7 +72,7 @@ def main():
     ):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args()
-    print(", ".join(f"{name} {version}" for name, version in {**versions(), "joblib": joblib.__version__}.items()))
+    print(", ".join(f"{name} {version}" for name, version in {**list_versions(), "joblib": joblib.__version__}.items()))
     print(f"ER2, d = {args.nodes}, n = {args.rows}, {args.jobs} processes")
     share = print_reliability(args, "equal variances, raw units")
     print_reliability(args, "the same, standardised", standardize=True)

@@ -22,6 +22,7 @@ from pathlib import Path
 import numpy as np
 
 import acyclic
+from acyclic.facts import Caution
 
 
 @dataclass(frozen=True)
@@ -102,9 +103,8 @@ def measure(row: Row, seeds: range) -> tuple[list[float], list[float], set[str]]
         if row.units:
             said.add("same class as standardised" if same_class(X, result) else "ANOTHER class than standardised")
         if row.cpdag:
-            said.add(
-                "equal variances rejected" if "rejected" in str(result.verdict) else "equal variances NOT rejected"
-            )
+            rejected = any(fact.kind is Caution.UNEQUAL_VARIANCES for fact in result.verdict.cautions)
+            said.add(f"equal variances {'rejected' if rejected else 'NOT rejected'}")
     return distances, seconds, said
 
 
