@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 
 if TYPE_CHECKING:
     from acyclic.data.table import Table
+    from acyclic.deadline import Deadline
     from acyclic.learners import DagLearner
     from acyclic.result import Result
     from acyclic.trust.audit import Audit
@@ -120,6 +120,8 @@ class Run:
     deadline: Deadline = field(init=False)
 
     def __post_init__(self) -> None:
+        from acyclic.deadline import Deadline
+
         object.__setattr__(self, "deadline", Deadline(self.settings.time_limit))
 
     def provenance(self) -> dict[str, Any]:
