@@ -41,7 +41,7 @@ class Record:
     case : Case
     status : "done" or "failed"
     values : mapping
-        What was measured, as JSON values; empty where it failed.
+        What was measured, as JSON values; where it failed, only whether its limit ended it.
     verdict : str
         What the learner said of its answer, or why the case failed.
     seconds, cpu_seconds : float
