@@ -8,7 +8,13 @@ from scipy.special import expit
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
-from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVariance, LeastSquares, Logistic, Poisson
+from acyclic.scores.continuous import (
+    GaussianEqualVariance,
+    GaussianUnequalVariance,
+    LeastSquares,
+    Logistic,
+    Poisson,
+)
 
 GAUSSIAN = [LeastSquares, GaussianEqualVariance, GaussianUnequalVariance]
 
@@ -95,7 +101,7 @@ def test_the_curvature_of_least_squares_is_its_hessian():
 
 
 def test_the_curvature_of_the_logistic_loss_is_a_bound():
-    score, W = scores(1)[3], weights(1)
+    score, W = next(score for score in scores(1) if isinstance(score, Logistic)), weights(1)
     Q, c = score.curvature(W)
     rate = expit(score.X @ W)
     for j in range(5):

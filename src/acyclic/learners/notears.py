@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,6 +16,7 @@ from acyclic.continuous.minimisers import MINIMISERS, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.facts import Orientation
 from acyclic.learners.base import ContinuousLearner
@@ -25,7 +26,12 @@ from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares, Logis
 from acyclic.types import Callback, Floats
 
 SOLVERS = ("augmented-lagrangian", "quadratic-penalty", "central-path")
-LOSSES = ("l2", "likelihood", "logistic", "poisson")
+# The losses F by name: those that moments determine, and those that need rows.
+OF_MOMENTS: dict[str, Callable[[Moments], Score]] = {
+    "l2": LeastSquares,
+    "likelihood": GaussianEqualVariance,
+}
+OF_ROWS: dict[str, Callable[..., Score]] = {"logistic": Logistic, "poisson": Poisson}
 # Along the central path a step need not be exact: the next one starts from it.
 PATH_TOLERANCE = 1e-5
 
@@ -80,7 +86,7 @@ class Notears(ContinuousLearner):
     method = "notears"
     RANGES: ClassVar[Mapping[str, Range]] = {
         "l1": number(least=0) | NONE,
-        "loss": one_of("auto", *LOSSES),
+        "loss": one_of("auto", *OF_MOMENTS, *OF_ROWS),
         "solver": one_of(*SOLVERS),
         "inner": one_of(*MINIMISERS),
         "h_tol": number(least=0),
@@ -139,7 +145,7 @@ class Notears(ContinuousLearner):
     @property
     def needs_rows(self) -> bool:
         """Whether the loss is none of those that moments determine."""
-        return self.loss in ("logistic", "poisson")
+        return self.loss in OF_ROWS
 
     @property
     def fixed_units(self) -> bool:
@@ -157,12 +163,8 @@ class Notears(ContinuousLearner):
         return 0.05 if self._loss() == "likelihood" else 0.1
 
     def _score(self, table: Table) -> Score:
-        if self._loss() == "l2":
-            return LeastSquares(table.moments)
-        if self._loss() == "likelihood":
-            return GaussianEqualVariance(table.moments)
-        loss = Logistic if self.loss == "logistic" else Poisson
-        return loss(table.rows(), table.names)
+        loss = self._loss()
+        return OF_ROWS[loss](table.rows(), table.names) if loss in OF_ROWS else OF_MOMENTS[loss](table.moments)
 
     def _loop(self) -> AugmentedLagrangian | CentralPath:
         if self.solver == "central-path":
