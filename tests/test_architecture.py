@@ -1,6 +1,8 @@
 """The house as a graph of imports: no knots inside a room, no imports by a string, shared words defined once."""
 
 import ast
+import re
+import tomllib
 from pathlib import Path
 
 import grimp
@@ -9,7 +11,7 @@ import pytest
 
 import acyclic
 
-SOURCE = Path(acyclic.__file__).parent
+SOURCE, ROOT = Path(acyclic.__file__).parent, Path(__file__).parents[1]
 
 # The public names are imported at first use, from the table that this module holds.
 LAZY = "acyclic"
@@ -88,3 +90,21 @@ def definitions(tree, name):
 @pytest.mark.parametrize("name", ["Floats", "Bools", "Integers"])
 def test_an_array_type_is_defined_once(name):
     assert [module for module, tree in TREES.items() for _ in definitions(tree, name)] == ["acyclic.types"]
+
+
+def test_the_page_on_architecture_lists_the_rooms_in_their_order():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    rooms = [layer.removeprefix("acyclic.") for layer in reversed(layers)]
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    # Once for what each hides, once for what it imports.
+    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == rooms * 2
+
+
+@pytest.mark.parametrize("page", ["docs/architecture.md", "CONTRIBUTING.md"])
+def test_files_that_a_page_names_are_there(page):
+    named = re.findall(
+        r"`((?:src|tests|docs|learners|scores|judging)/[\w./]*\w/?)`", (ROOT / page).read_text(encoding="utf-8")
+    )
+    assert named
+    assert [name for name in named if not ((ROOT / name).exists() or (SOURCE / name).exists())] == []
