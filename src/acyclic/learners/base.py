@@ -245,6 +245,7 @@ def _check_scales(moments: Moments) -> None:
     """Refuse columns so far apart in scale that a weight between them, squared, has no place among the others."""
     deviations = np.sqrt(moments.covariance.diagonal())
     small, large = int(np.argmin(np.where(deviations > 0, deviations, np.inf))), int(np.argmax(deviations))
+    # The square of this ratio is the largest power, 1e60, that constraints sum.
     if deviations[large] > 1e30 * deviations[small] > 0:
         scales = " and ".join(f"{moments.names[i]!r} ({deviations[i]:.1e})" for i in (small, large))
         raise InputError(f"the standard deviations of {scales} are too far apart; rescale or drop one of them")

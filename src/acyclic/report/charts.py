@@ -15,6 +15,7 @@ from acyclic.types import Floats
 __all__ = ["heat_map", "line_chart", "ticks"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 460.0, 240.0, 64.0, 44.0, 14.0
+# At 20 pixels for a name, 60 columns are as wide as a screen.
 SHADES, LARGEST_LABELLED = 5, 60
 
 

@@ -289,6 +289,7 @@ def _grid(learner: ContinuousLearner, moments: Moments) -> Floats:
     """Ten penalties around the published ones, in the units of the loss: the likelihood of `Golem` has none."""
     variances = np.diag(moments.covariance)
     scale = 1.0 if "noise" in learner.get_params(deep=False) else float(min(variances[variances > 0], default=1.0))
+    # Down to the smallest published one, that of GOLEM-NV.
     return scale * np.geomspace(1.0, 0.002, 10)
 
 

@@ -25,7 +25,9 @@ Payload = TypeVar("Payload")
 Task = Callable[[Payload, SeedSequence, Deadline], Any]
 """Takes what all draws share, the seed of one, and the deadline; None stands for a draw that time cut short."""
 
+# A process may die once by chance, for want of memory; a job that kills it does so again.
 _TRIES_TOGETHER = 2
+# Seconds for the answers of workers that heed the deadline themselves to arrive.
 _GRACE = 0.5
 
 

@@ -70,6 +70,7 @@ def _line_search(
     problem: Problem, penalty: Penalty, weights: Floats, total: float, target: Floats, slope: float
 ) -> Point | None:
     """The first of the points 1, ½, ¼, … of the way to the target with sufficient decrease (Armijo), or None."""
+    # 1e-4 is the usual constant of Armijo's rule; where 33 halvings do not help, the slope itself was rounding.
     length = 1.0
     while length > 1e-10:
         candidate = problem.at(target if length == 1 else problem.between(weights, target, length), penalty)
@@ -83,6 +84,7 @@ def _line_search(
 def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Deadline) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
     Q, c = problem.score.curvature(point.weights)
+    # Its square is what the model's value may miss: 1e-14 of what a weight of 1 changes, far below any tolerance.
     accuracy = 1e-7 * np.sqrt(float(np.mean(Q.diagonal() * c)))
     return elastic_nets(
         Q,

@@ -195,6 +195,7 @@ class Schedule:
 
     def rate(self, rho: float) -> float:
         """The learning rate falls with the logarithm of ρ, between 1e-4 and 1e-2."""
+        # As published: the 1e-10 lets ρ = 1, whose logarithm is 0, have the largest rate.
         return min(max(self.base_rate / (log10(rho) + 1e-10), 1e-4), 1e-2)
 
     def goes_on(self, state: State) -> bool:

@@ -17,6 +17,7 @@ from acyclic.constraints.torch import value_and_gradient
 from acyclic.facts import Ended
 from acyclic.running import Monitor, State
 
+# Of the leaky ReLUs, as published: PyTorch's default.
 SLOPE = 0.01
 # Entries of the largest work array of a Jacobian.
 CHUNK = 4_000_000

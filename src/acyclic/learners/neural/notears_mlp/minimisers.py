@@ -95,6 +95,7 @@ def _model_minimisers(
     moving = problem.free & ((p != 0) | (np.abs(slope) > problem.l1))
     moving[:, problem.first :] = True
     target, promised = p.copy(), np.zeros(len(p))
+    # Squared and summed over the nodes, a ten-thousandth of what ends the minimisation.
     accuracy = 1e-2 * np.sqrt(tolerance * point.total / len(p))
     for node, chosen in enumerate(moving):
         which = np.flatnonzero(chosen)
@@ -126,6 +127,7 @@ def _node_by_node(
     kept = before - problem.model_terms(point, target, prediction.losses)
     worse = ~(kept >= 1e-4 * promised)
     ratio = np.divide(kept, promised, out=np.zeros_like(kept), where=(promised > 0) & ~worse)
+    # The quarters are those of textbooks on trust regions, whose radius goes as the inverse of the damping.
     damping = np.clip(damping * np.where(ratio > 0.75, 0.25, np.where(ratio < 0.25, 4.0, 1.0)), 1e-3, 1e8)
     if worse.any():
         prediction.take(point.prediction, np.flatnonzero(worse))
