@@ -198,7 +198,7 @@ def test_ctrl_c_says_what_is_left_and_how_to_go_on(tmp_path):
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 1
+    assert process.returncode == 130
     said = " ".join(err.split())
     assert f"{stored} cases were computed and stored, {400 - stored} are left" in said
     assert "The same command goes on" in said and "Traceback" not in err

@@ -14,7 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 from acyclic._version import __version__
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
-from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.cli.terminal import INTERRUPTED, Output, Stages, complain, listed
 from acyclic.errors import AcyclicError
 from acyclic.facts import Ended
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 Flat = Parameter(name="*")
 Switch = Annotated[bool, Parameter(negative=())]
 DEFAULTS, SHOWN = Settings(), Output()
-INTERRUPTED = 130
 app = App(
     name="acyclic",
     version=__version__,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from acyclic.cli.settings import Whole
-from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.cli.terminal import INTERRUPTED, Output, Stages, complain, listed
 from acyclic.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def reproduce(
         tally = None if draw else _compute(cases, store, output, **how)
         if tally and tally.interrupted:
             complain(_interrupted(tally))
-            return 1
+            return INTERRUPTED
         code = _told(cases, store, tally, out, output)
         _draw(plans, store, out, output)
         store.write_parquet(out / "results.parquet")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from acyclic.types import Progress as Moment
 
 MOST_EDGES = 25
+# What shells have for a command that Ctrl-C ended: 128 and the number of the signal.
+INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
