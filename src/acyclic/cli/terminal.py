@@ -72,7 +72,8 @@ class Output:
 
     def result(self, result: Result) -> None:
         """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
-        self.data(result.to_json())
+        if self.json:
+            self.data(result.to_json())
         self.say(f"{result.verdict}\n")
         rows, sure = result.edges(), result.confidence is not None
         header = {"from": "left", "": "left", "to": "left", "weight": "right"}
