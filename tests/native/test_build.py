@@ -63,6 +63,7 @@ def test_the_sources_compile_without_a_warning(tmp_path, monkeypatch):
 
 @needs_compiler
 def test_strict_means_that_a_warning_is_an_error(tmp_path, monkeypatch):
+    monkeypatch.delenv("ACYCLIC_STRICT", raising=False)
     (tmp_path / "warns.c").write_text("static int unused;\n")
     build.compile_kernels(tmp_path / build.NAME, folder=tmp_path)
     monkeypatch.setenv("ACYCLIC_STRICT", "1")
