@@ -290,7 +290,7 @@ def test_proximal_newton_ends_no_higher_than_lbfgs_unless_at_another_minimum():
 
 def test_a_step_is_ended_inside_of_its_elastic_nets():
     """At this size they are long enough to be watched: not even the first step is made."""
-    moments = Moments.from_array(simulate(120, 300, random_state=0).X)
+    moments = Moments.from_array(simulate(210, 300, random_state=0).X)
     problem = Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.1)
     state = State(problem.start())
     with pytest.raises(Stopped) as stop:

@@ -302,9 +302,9 @@ def test_an_interrupt_of_the_last_fit_does_not_lose_the_search(monkeypatch):
 
 
 def test_a_deadline_ends_every_long_step():
-    _, moments = sample(150, 1000, 4)
-    late, order = Deadline(0.0), np.arange(150)
-    graph = np.triu(np.ones((150, 150), dtype=bool), 1)
+    _, moments = sample(210, 1000, 4)
+    late, order = Deadline(0.0), np.arange(210)
+    graph = np.triu(np.ones((210, 210), dtype=bool), 1)
     steps = [
         lambda: equal_variance_order(moments, deadline=late),
         lambda: polish(moments, order, deadline=late),

@@ -105,7 +105,7 @@ def elastic_net(
     numbers, kernel = (tolerance, max_rounds, False, True), library().elastic_net
     run_kernel(
         lambda flag: kernel(d, 0, 1, *map(address, arrays), *numbers, flag),
-        size=d**2,
+        size=8 * d**2,  # one column may be given far more rounds than many are
         purpose=f"for a ({d}, {d}) work array",
         deadline=deadline,
     )

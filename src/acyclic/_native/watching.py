@@ -18,9 +18,9 @@ Answer = TypeVar("Answer")
 Part = TypeVar("Part")
 Kernel = Callable[[int | None], int]
 
-LONG = 10**6
-"""From how many entries on work is watched: d² for each column. At some 20 operations an entry, that is about 10 ms,
-beside which the tenth of a millisecond that a thread costs is nothing; 100 columns of 100 nodes reach it."""
+LONG = 8 * 10**6
+"""From how many entries on work is watched: d² for each column, which 200 columns of 200 nodes reach. That takes 20 ms
+or more, beside which what another thread costs, up to half a millisecond with its cold cache, is nothing."""
 
 _GLANCE = 0.05
 """Seconds between looks at a deadline, and at Ctrl-C where a lock cannot be interrupted (Windows)."""

@@ -18,7 +18,7 @@ from acyclic.data.mask import Mask
 from acyclic.errors import InputError
 from acyclic.facts import Ended
 from acyclic.graphs.equivalence import Cpdag, extend_consistently, find_cpdag
-from acyclic.graphs.reachability import find_reached
+from acyclic.graphs.reachability import find_reached, follow_edges
 from acyclic.running import Monitor, State
 from acyclic.scores.local import TOLERANCE, LocalScore
 from acyclic.types import Bools
@@ -47,7 +47,8 @@ class EquivalenceClass:
         self.children = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.directed]
         self.neighbours = [frozenset(np.flatnonzero(row).tolist()) for row in self.graph.undirected]
         self.adjacent = [p | c | b for p, c, b in zip(self.parents, self.children, self.neighbours)]
-        self._reached: dict[tuple[int, tuple[int, ...]], Bools] = {}
+        self.following = [c | b for c, b in zip(self.children, self.neighbours)]
+        self._reached: dict[tuple[int, tuple[int, ...]], set[int]] = {}
 
     def cliques(self, nodes: Collection[int]) -> Iterator[Nodes]:
         """Every clique among the nodes, the empty one first."""
@@ -62,8 +63,8 @@ class EquivalenceClass:
     def leads(self, start: int, end: int, avoiding: tuple[int, ...]) -> bool:
         """Whether a path along directed and undirected edges leads from `start` to `end` and avoids some nodes."""
         if (start, avoiding) not in self._reached:
-            self._reached[start, avoiding] = find_reached(self.arcs, start, avoiding)
-        return bool(self._reached[start, avoiding][end])
+            self._reached[start, avoiding] = follow_edges(self.following, start, avoiding)
+        return end in self._reached[start, avoiding]
 
     def member(self, before: dict[int, Nodes]) -> Bools | None:
         """A DAG of the class in which, for each node named, exactly these of its neighbours come before it."""
