@@ -1,8 +1,10 @@
 """Tables and learners whose graphs are stored: whatever is rebuilt, the same graph has to come out.
 
-`answers.npz` holds the adjacency of every learner on every table, as computed before the house was rebuilt. Tables are
-made, not stored: by `simulate`, from the bundled data, and from these by what users do to tables (other units, columns
-permuted, duplicated, constant, few rows), some with prior knowledge.
+`answers.npz` holds the adjacency of every learner on every table, as computed before the house was rebuilt, but for
+three on standardised tables: EqualVariance, SortnRegress and what kkt_search starts from have had a rule for equal
+variances since, in the place of rounding. Tables are made, not stored: by `simulate`, from the bundled data, and from
+these by what users do to tables (other units, columns permuted, duplicated, constant, few rows), some with prior
+knowledge.
 
     python -m agreement.cases answers.npz     (from tests/)     writes the answers of the installed version
 """

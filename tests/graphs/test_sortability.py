@@ -5,7 +5,7 @@ from hypothesis import given
 from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.metrics import r2_sortability, varsortability
-from acyclic.graphs.sortability import explained_by_others
+from acyclic.graphs.sortability import explained_by_others, sortable_by_others
 from strategies import dags
 
 DIAMOND = np.array([[0, 1, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [0, 0, 0, 0]])
@@ -52,7 +52,7 @@ def test_r2_agrees_with_regression_and_ignores_units():
         cross = covariance[others, j]
         explained[j] = cross @ np.linalg.solve(covariance[np.ix_(others, others)], cross) / covariance[j, j]
     assert explained_by_others(covariance) == pytest.approx(explained, rel=1e-9)
-    assert explained_by_others(covariance, 1e-10) == pytest.approx(explained, rel=1e-9)
+    assert sortable_by_others(covariance, 1e-10, 0.0)[0] == pytest.approx(explained, rel=1e-9)
     assert r2_sortability(dag, covariance) == by_boolean_powers(dag.adjacency, explained)
     scale = np.array([1e3, 1, 1e-3, 5, 7, 0.1])
     assert r2_sortability(dag, covariance * np.outer(scale, scale)) == r2_sortability(dag, covariance)
@@ -71,7 +71,24 @@ def test_variables_of_an_exact_relation_can_be_sorted_by_what_they_carry_of_it()
     # x2 = x0 + 3·x1, of variances 1, 1 and 10.
     covariance = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 3.0], [1.0, 3.0, 10.0]])
     assert (explained_by_others(covariance) == 1).all()
-    assert np.argsort(explained_by_others(covariance, 1e-10)).tolist() == [0, 1, 2]
+    assert np.argsort(sortable_by_others(covariance, 1e-10, 0.0)[0]).tolist() == [0, 1, 2]
+
+
+def signs(rng, d, count):
+    for _ in range(count):
+        upper = np.triu(rng.choice([-1.0, 1.0], (d, d)), 1)
+        yield upper + upper.T
+
+
+def test_r2_moves_by_no_more_than_rounding_may_move_it():
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(50, 5))
+    rows[:, 4] = rows[:, 0] + rows[:, 1] + 1e-3 * rows[:, 4]
+    C = np.corrcoef(rows.T)
+    shares, moved = sortable_by_others(C, 1e-10, 1e-12)
+    off = [np.abs(sortable_by_others(C + 1e-12 * noise, 1e-10, 0.0)[0] - shares) for noise in signs(rng, 5, 200)]
+    # The bound is of first order, and no more than the number of columns above what happens.
+    assert (np.max(off, axis=0) <= moved).all() and (moved < 20 * np.max(off, axis=0)).all()
 
 
 def test_a_covariance_that_does_not_fit_is_refused():

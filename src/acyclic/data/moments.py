@@ -147,6 +147,17 @@ class Moments:
         # Whoever standardises in single precision, or writes six digits to a file, leaves a difference like this.
         return len(variances) > 1 and bool(np.ptp(variances) <= 1e-6 * variances.max())
 
+    @property
+    def rounding(self) -> float:
+        """How far rounding may move an entry of the covariance, as a share of the deviations of its two columns.
+
+        A sum of n products is off by n·ε of its size at most; rows are summed in blocks, so that longer tables round no
+        more. It counts twice: columns that were standardised have a variance of 1 up to the same rounding. CPUs add up
+        in different orders, and what differs by less than this is larger on one and smaller on another; chance, √(2/n)
+        of a variance, is far larger.
+        """
+        return 2 * (min(float(self.n), _BLOCK_VALUES) + 4) * float(np.finfo(np.float64).eps)
+
     def correlation(self) -> Floats:
         """The correlations (d, d): 1 on the diagonal, 0 all over for constant columns."""
         constant = self.constant

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acyclic.data.mask import Mask
+from acyclic.data.ties import find_smallest
 from acyclic.facts import Ended
 from acyclic.graphs.reachability import close_transitively
 from acyclic.running import Monitor, State
@@ -69,5 +70,6 @@ class HillClimbing:
         turned = self.deletion[sources, targets] + self.addition[targets, sources]
         turn[sources, targets] = np.where(detour, -np.inf, turned)
         better = np.maximum(toggle, turn)
-        x, y = (int(k) for k in np.unravel_index(better.argmax(), better.shape))
+        # Equivalent graphs have equal scores: which way round an edge comes is left to the order of the columns.
+        x, y = (int(k) for k in np.unravel_index(find_smallest(-better, TOLERANCE / 2), better.shape))
         return (x, y, bool(turn[x, y] > toggle[x, y])) if better[x, y] > TOLERANCE else None

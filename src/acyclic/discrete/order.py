@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from acyclic._native import OrderTrees, polish_order
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
+from acyclic.data.ties import find_smallest
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.selection import (
     ParentCriterion,
@@ -43,7 +44,8 @@ def equal_variance_order(moments: Moments, mask: Mask | None = None, *, deadline
 
     With n rows, at most as many predecessors are conditioned on as leave a tenth of the n − 1 degrees of freedom:
     with more, residual variances are mostly chance. Nodes after that come by their variance given these.
-    A node that is a linear function of those taken comes next and adds nothing to them.
+    A node that is a linear function of those taken comes next and adds nothing to them. Of variances that differ by
+    rounding alone, as those of standardised columns do, the first counts as the smallest.
 
     Parameters
     ----------
@@ -71,7 +73,7 @@ def equal_variance_order(moments: Moments, mask: Mask | None = None, *, deadline
         if deadline is not None:
             deadline.check()
         width = min(_PANEL, used - len(order))
-        rounding = (d + 10) * np.finfo(np.float64).eps * np.diag(S)[nodes]
+        rounding = ((d + 10) * np.finfo(np.float64).eps + moments.rounding) * np.diag(S)[nodes]
         taken, factor = _take(residual, nodes, width if width > 0 else len(nodes), width > 0, rounding, blockers)
         order += nodes[taken].tolist()
         rest = np.setdiff1d(np.arange(len(nodes)), taken)
@@ -364,12 +366,15 @@ def _factor(S: Floats) -> tuple[Floats, float]:
 def _take(
     residual: Floats, nodes: Integers, width: int, condition: bool, rounding: Floats, blockers: _Blockers
 ) -> tuple[Integers, Floats]:
-    """Take `width` nodes by smallest residual variance; their positions in `nodes` and columns of the factor."""
+    """Take `width` nodes by smallest residual variance, and the first of those that `rounding` cannot tell apart.
+
+    Returns their positions in `nodes` and columns of the factor.
+    """
     left, taken = np.diag(residual).copy(), np.empty(width, dtype=np.intp)
     factor = np.zeros((len(nodes), width))
     free = np.ones(len(nodes), dtype=bool)
     for step in range(width):
-        j = taken[step] = np.argmin(np.where(free & blockers.open(nodes), left, np.inf))
+        j = taken[step] = find_smallest(np.where(free & blockers.open(nodes), left, np.inf), rounding)
         free[j] = False
         blockers.take(nodes[j])
         if condition and left[j] > rounding[j]:
@@ -400,4 +405,4 @@ def _extension(rank: Integers, before: Bools | None) -> Integers:
         return np.argsort(rank)
     residual = np.diag(rank.astype(np.float64))
     nodes = np.arange(len(rank))
-    return _take(residual, nodes, len(rank), False, residual[0], _Blockers(before, len(rank)))[0]
+    return _take(residual, nodes, len(rank), False, np.zeros(len(rank)), _Blockers(before, len(rank)))[0]

@@ -9,7 +9,7 @@ from acyclic.errors import InputError
 from acyclic.graphs.checks import check_square, show_name
 from acyclic.graphs.cycles import make_sparse
 from acyclic.graphs.dag import Dag
-from acyclic.types import Floats
+from acyclic.types import Bools, Floats
 
 
 def varsortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
@@ -49,23 +49,55 @@ def r2_sortability(graph: Dag | ArrayLike, covariance: ArrayLike) -> float:
     return _measure_sortability(dag, explained_by_others(matrix))
 
 
-def explained_by_others(covariance: Floats, least: float = 0.0) -> Floats:
+def explained_by_others(covariance: Floats) -> Floats:
     """R² of each variable given all others, shape (d,): 1 in an exact linear relation, 0 for a constant.
 
-    R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix. Eigenvalues of C below ``least`` count as that: variables in
-    an exact relation then come just below 1, the nearer the more of the relation they carry, and can still be sorted.
+    R²_j = 1 − 1 / (C⁻¹)_jj, with C the correlation matrix.
 
     Examples
     --------
     >>> explained_by_others(np.array([[1.0, 1.0, 0.0], [1.0, 4.0, 0.0], [0.0, 0.0, 0.0]]))
     array([0.25, 0.25, 0.  ])
     """
+    varies, values, vectors = _decompose(covariance)
+    null = values <= len(values) * np.finfo(float).eps * values.max(initial=0.0)
+    in_linear_relation = (vectors[:, null] ** 2).sum(axis=1) > np.sqrt(np.finfo(float).eps)
+    precision = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
+    shares = np.zeros(len(covariance))
+    shares[varies] = np.where(in_linear_relation, 1.0, 1 - 1 / np.where(in_linear_relation, 1.0, precision))
+    return shares
+
+
+def sortable_by_others(covariance: Floats, least: float, rounding: float) -> tuple[Floats, Floats]:
+    """R² as in `explained_by_others` to sort by, and how far rounding may have moved each, to first order; both (d,).
+
+    Eigenvalues of C below ``least`` count as that: variables in an exact relation then come just below 1, the nearer
+    the more of the relation they carry, and can still be sorted. If no correlation is off by more than ``rounding``,
+    and the decomposition adds dε, the error matrix has norm e ≤ d (``rounding`` + dε), and 1 / (C⁻¹)_jj moves by up to
+    e (C⁻²)_jj / (C⁻¹)²_jj.
+
+    Examples
+    --------
+    >>> shares, moved = sortable_by_others(np.array([[1.0, 1.0], [1.0, 4.0]]), 1e-10, 1e-13)
+    >>> shares.round(9).tolist(), bool((moved < 1e-12).all())
+    ([0.25, 0.25], True)
+    """
+    varies, values, vectors = _decompose(covariance)
+    values, squares = np.maximum(values, least), vectors**2
+    precision = (squares / values).sum(axis=1)
+    error = len(values) * (rounding + len(values) * np.finfo(float).eps)
+    shares, moved = np.zeros(len(covariance)), np.zeros(len(covariance))
+    shares[varies] = 1 - 1 / precision
+    moved[varies] = error * (squares / values**2).sum(axis=1) / precision**2
+    return shares, moved
+
+
+def _decompose(covariance: Floats) -> tuple[Bools, Floats, Floats]:
+    """Which variables vary, and eigenvalues and eigenvectors of the correlations of these."""
     scale = np.sqrt(covariance.diagonal())
     varies = scale > 0
-    shares = np.zeros(len(covariance))
     some = covariance[np.ix_(varies, varies)] / np.outer(scale[varies], scale[varies])
-    shares[varies] = _measure_explained(some, least)
-    return shares
+    return varies, *np.linalg.eigh(some)
 
 
 def _check_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Dag, Floats]:
@@ -77,16 +109,6 @@ def _check_covariance(graph: Dag | ArrayLike, covariance: ArrayLike) -> tuple[Da
         node = dag.names[int(matrix.diagonal().argmin())]
         raise InputError(f"covariance has a negative variance at {show_name(node)}; variances must not be negative")
     return dag, matrix
-
-
-def _measure_explained(correlation: Floats, least: float) -> Floats:
-    values, vectors = np.linalg.eigh(correlation)
-    if least > 0:
-        return np.asarray(1 - 1 / (vectors**2 / np.maximum(values, least)).sum(axis=1))
-    null = values <= len(values) * np.finfo(float).eps * values.max(initial=0.0)
-    in_linear_relation = (vectors[:, null] ** 2).sum(axis=1) > np.sqrt(np.finfo(float).eps)
-    precision = (vectors[:, ~null] ** 2 / values[~null]).sum(axis=1)
-    return np.where(in_linear_relation, 1.0, 1 - 1 / np.where(in_linear_relation, 1.0, precision))
 
 
 def _measure_sortability(dag: Dag, scores: Floats) -> float:

@@ -17,8 +17,9 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
+from acyclic.data.ties import find_smallest
 from acyclic.facts import Ended, Orientation
-from acyclic.graphs.sortability import explained_by_others
+from acyclic.graphs.sortability import sortable_by_others
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.ranges import Range, one_of
@@ -80,9 +81,8 @@ class SortnRegress(DagLearner):
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         moments = table.moments
-        S = moments.covariance
-        key = S.diagonal() if self.order == "variance" else explained_by_others(S, DEPENDENT)
-        order = sorted_order(key, mask)
+        key, rounding = _sort_key(moments, self.order)
+        order = sorted_order(key, mask, rounding)
 
         def regress(state: State) -> None:
             for place, target in enumerate(order.tolist()):
@@ -105,14 +105,25 @@ class SortnRegress(DagLearner):
         )
 
 
-def sorted_order(key: Floats, mask: Mask) -> Integers:
-    """Columns by rising key, except that each waits for those that have to precede it; the first of equals first."""
+def _sort_key(moments: Moments, by: str) -> tuple[Floats, Floats]:
+    """What the columns are sorted by, and how far rounding may have moved it."""
+    variances = moments.covariance.diagonal()
+    if by == "variance":
+        return variances, moments.rounding * variances
+    return sortable_by_others(moments.covariance, DEPENDENT, moments.rounding)
+
+
+def sorted_order(key: Floats, mask: Mask, rounding: Floats | float = 0.0) -> Integers:
+    """Columns by rising key, except that each waits for those that have to precede it.
+
+    Of keys that rounding cannot tell apart, the first comes first.
+    """
     waiting = np.array(mask.must_precede)
     remaining = np.ones(len(key), dtype=bool)
     order = []
     while remaining.any():
         ready = remaining & ~waiting[remaining].any(axis=0)
-        order.append(int(np.where(ready, key, np.inf).argmin()))
+        order.append(find_smallest(np.where(ready, key, np.inf), rounding))
         remaining[order[-1]] = False
     return np.array(order, dtype=np.intp)
 
