@@ -241,6 +241,12 @@ class Fact(Generic[Kind]):
         return cls(kinds(plain["kind"]), about, tuple(values.items()))
 
 
+def cut_short(end: Fact[Ended] | None, what: str, *, done: int, requested: int) -> Fact[Remark]:
+    """That fewer of something were done than asked for, and how the run ended, where that is known."""
+    told = {} if end is None else {"end": end.kind.value, **dict(end.values)}
+    return Fact.of(Remark.CUT_SHORT, done=done, requested=requested, what=what, **told)
+
+
 def in_words(kinds: type[Kind], text: str) -> Fact[Kind]:
     """What a file of format 1 said in words: a fact of the kind UNKNOWN that carries them."""
     return Fact.of(kinds("unknown"), text=text)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acyclic.data.table import read_table
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal, cut_short
 from acyclic.judging import words
 from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import say_note, say_notes
@@ -131,8 +131,17 @@ SAID = {
         Caution.REQUIRED_WITHOUT_WEIGHT, "a", "b"
     ),
     "3 of 10 draws were done when it was interrupted": Fact.of(
-        Remark.CUT_SHORT, done=3, requested=10, what="draws", how="it was interrupted"
+        Remark.CUT_SHORT, done=3, requested=10, what="draws", end="interrupted"
     ),
+    "0 of 4 refits were done when the time limit of 2.5 s was reached": cut_short(
+        Fact.of(Ended.TIME_LIMIT, seconds=2.5), "refits", done=0, requested=4
+    ),
+    "2 of 3 penalties were done when the run ended": cut_short(None, "penalties", done=2, requested=3),
+    "the noise of 5 of 9 columns is not Gaussian (a, b, c, d, …); methods for non-Gaussian noise could orient more": (
+        Fact.of(Remark.ODD_NOISE, *"abcde", count=5, columns=9)
+    ),
+    "the draws are parametric, since rows that have weights cannot be drawn: each takes mean and covariance from their "
+    "sampling distribution under Gaussian rows (Wishart)": Fact.of(Remark.PARAMETRIC, why="weighted"),
 }
 
 

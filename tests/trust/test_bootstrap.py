@@ -81,7 +81,7 @@ def test_the_number_of_processes_does_not_change_a_bit(learner):
 
 def test_moments_are_drawn_from_their_distribution_and_the_result_says_so():
     found = bootstrap("equal-variance", Moments.from_array(DATA.X), 10)
-    assert found.notes == (Fact.of(Remark.PARAMETRIC),) and "parametric" in str(found)
+    assert found.notes == (Fact.of(Remark.PARAMETRIC, why="moments-only"),) and "parametric" in str(found)
     assert found.edge[DATA.graph.adjacency].mean() > 0.9
 
 

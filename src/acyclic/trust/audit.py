@@ -12,7 +12,7 @@ from numpy.random import SeedSequence, default_rng
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Doubt, Ended, Fact, Remark
+from acyclic.facts import Doubt, Ended, Fact, Remark, cut_short
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.metrics import shd
@@ -225,8 +225,7 @@ def _judge(table: Table, first: Fit, refits: list[Fit], end: Fact[Ended], planne
     if not first.end.kind.converged:
         reasons.append(Fact.of(Doubt.NOT_CONVERGED))
     if len(refits) < planned:
-        how = {"what": "refits", "how": words.say(end)}
-        notes.insert(0, Fact.of(Remark.CUT_SHORT, done=len(refits), requested=planned, **how))
+        notes.insert(0, cut_short(end, "refits", done=len(refits), requested=planned))
     variances = varsortability(graph, moments.covariance)
     if graph.n_edges and variances >= HIGH_SORTABILITY and not test.accepted:
         notes.append(Fact.of(Remark.VARIANCE_SORTED))
@@ -267,8 +266,7 @@ def _doubt_residuals(table: Table, graph: Dag) -> tuple[list[Fact[Doubt]], list[
     left = residuals_of(rows, table.moments, graph)
     odd = odd_residuals(left, graph.names)
     if odd:
-        some = ", ".join(odd[:4]) + (", …" if len(odd) > 4 else "")
-        notes.append(Fact.of(Remark.ODD_NOISE, count=len(odd), columns=graph.n_nodes, which=some))
+        notes.append(Fact.of(Remark.ODD_NOISE, *odd, count=len(odd), columns=graph.n_nodes))
     bent = dependent_residuals(rows, left, graph)
     doubts = [Fact.of(bent[0].kind, *bent[0].about, count=len(bent))] if bent else []
     return doubts, notes

@@ -12,7 +12,7 @@ from numpy.random import SeedSequence, default_rng
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
-from acyclic.facts import Ended, Fact, Remark
+from acyclic.facts import Ended, Fact, Remark, cut_short
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
@@ -296,15 +296,15 @@ def _summarise(table: Table, first: Fit, harvest: Harvest, requested: int) -> Bo
 
 def note_rows(table: Table) -> list[Fact[Remark]]:
     """That draws are parametric, where there are no rows."""
-    return [] if table.has_rows else [Fact.of(Remark.PARAMETRIC)]
+    why = table.why_no_rows
+    return [] if why is None else [Fact.of(Remark.PARAMETRIC, why=why.kind.value)]
 
 
 def note_shortfall(harvest: Harvest, requested: int) -> list[Fact[Remark]]:
     """Why there are fewer draws than were asked for."""
     said = []
     if not harvest.end.kind.converged:
-        how = words.say(harvest.end)
-        said.append(Fact.of(Remark.CUT_SHORT, done=len(harvest.answers), requested=requested, what="draws", how=how))
+        said.append(cut_short(harvest.end, "draws", done=len(harvest.answers), requested=requested))
     if harvest.lost:
         reason = next(iter(harvest.lost.values())).rstrip(".")
         said.append(Fact.of(Remark.LOST, count=len(harvest.lost), reason=reason))

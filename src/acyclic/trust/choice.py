@@ -14,7 +14,7 @@ from acyclic.data.knowledge import compile_knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Fact, Remark
+from acyclic.facts import Fact, Remark, cut_short
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
@@ -193,8 +193,7 @@ def _by_likelihood(
     if not reached.any():
         raise InputError("the run ended before any penalty was tried; raise the time limit")
     if not reached.all():
-        count = {"done": int(reached.sum()), "requested": len(grid)}
-        notes.append(Fact.of(Remark.CUT_SHORT, what="penalties", how="the run ended", **count))
+        notes.append(cut_short(None, "penalties", done=int(reached.sum()), requested=len(grid)))
     kept = scores[:, reached], edges[:, reached]
     mean = kept[0].mean(axis=0)
     error = kept[0].std(axis=0, ddof=1) / np.sqrt(len(trials)) if len(trials) > 1 else np.zeros_like(mean)

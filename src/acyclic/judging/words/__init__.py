@@ -9,7 +9,7 @@ import string
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, Orientation, Remark, Removal
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal
 from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
 
@@ -173,8 +173,8 @@ DOUBTS = {
 
 REMARKS = {
     Remark.PARAMETRIC: (
-        "the draws are parametric, since there are no rows to draw from: each takes mean and covariance from their "
-        "sampling distribution under Gaussian rows (Wishart)"
+        "the draws are parametric, since {because}: each takes mean and covariance from their sampling distribution "
+        "under Gaussian rows (Wishart)"
     ),
     Remark.CUT_SHORT: "{done} of {requested} {what} were done when {how}",
     Remark.LOST: "{count} draws were lost; the first because of {reason}",
@@ -190,6 +190,14 @@ REMARKS = {
     Remark.NONE_STABLE: "no penalty is stable to {accepted:g}; the largest was taken",
     Remark.AT_THE_END: "the chosen penalty is the {which} that was tried; a better one may lie beyond",
     Remark.UNKNOWN: "{text}",
+}
+
+# Why draws are not of rows.
+_NO_ROWS = {
+    NoRows.MOMENTS_ONLY: "there are no rows behind moments",
+    NoRows.WEIGHTED: "rows that have weights cannot be drawn",
+    NoRows.INCOMPLETE: "the rows have missing cells",
+    NoRows.TOO_LARGE: "the rows are too many to be kept",
 }
 
 _WORDS: dict[Any, str] = {
@@ -208,7 +216,19 @@ def say(fact: Fact[Kind]) -> str:
     'the time limit of 2.5 s was reached'
     """
     template = "{text}" if fact.get("text") is not None else _WORDS[(type(fact.kind), fact.kind)]
-    return _FORMATTER.vformat(template, fact.about, _Values(fact.values))
+    return _FORMATTER.vformat(template, fact.about, _Values((*_spell(fact), *fact.values)))
+
+
+def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
+    """Words for what a remark says by members of enumerations and names; those of an older file count instead."""
+    if fact.kind is Remark.CUT_SHORT:
+        end = fact.get("end")
+        yield "how", "the run ended" if end is None else say(Fact(Ended(end), (), fact.values))
+    elif fact.kind is Remark.PARAMETRIC:
+        why = fact.get("why")
+        yield "because", "there are no rows to draw from" if why is None else _NO_ROWS[NoRows(why)]
+    elif fact.kind is Remark.ODD_NOISE:
+        yield "which", ", ".join(fact.about[:4]) + (", …" if len(fact.about) > 4 else "")
 
 
 class _Values(dict[str, Any]):
