@@ -71,6 +71,22 @@ def test_strict_means_that_a_warning_is_an_error(tmp_path, monkeypatch):
         build.compile_kernels(tmp_path / build.NAME, folder=tmp_path)
 
 
+def preprocess(*flags):
+    sources = [str(path) for path in build.find_inputs() if path.suffix == ".c"]
+    command = [*build.find_compiler(), "-E", *flags, *sources]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@needs_compiler
+def test_versions_for_wide_registers_are_left_to_glibc(tmp_path):
+    """Other C libraries, as musl, have no linker that chooses between the versions of a function."""
+    known = {line.split()[1] for line in preprocess("-dM").splitlines() if line.startswith("#define")}
+    wanted = {"__GNUC__", "__x86_64__", "__GLIBC__"} <= known and not {"__clang__", "__SANITIZE_ADDRESS__"} & known
+    assert ("target_clones" in preprocess()) == wanted
+    (tmp_path / "stdlib.h").write_text("#include_next <stdlib.h>\n#undef __GLIBC__\n")
+    assert "target_clones" not in preprocess("-I", str(tmp_path))
+
+
 def test_the_environment_may_name_another_library(tmp_path):
     missing = tmp_path / "none.so"
     code = "from acyclic._native.library import library; library()"
