@@ -1,4 +1,7 @@
-"""Hypothesis draws the same examples in every run, whatever they take; HYPOTHESIS_PROFILE=search looks for new ones."""
+"""Hypothesis draws the same examples in every run, whatever they take; HYPOTHESIS_PROFILE=search looks for new ones.
+
+`-m "not slow"` draws a quarter of them: the first ones, which are the simplest.
+"""
 
 import os
 import signal
@@ -10,6 +13,7 @@ from hypothesis import settings
 
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.register_profile("search", print_blob=True, deadline=None)
+settings.register_profile("few", settings.get_profile("same"), max_examples=25)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and their children with them.
@@ -17,7 +21,15 @@ if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # What `-m "not slow"` leaves out without loading it: torch networks, browsers, the paper's experiments, other packages.
-SLOW_ROOMS = [Path(__file__).parent / room for room in ("browser", "experiments", "handoff", "learners/neural")]
+SLOW_ROOMS = [
+    Path(__file__).parent / room
+    for room in ("browser", "constraints/test_torch.py", "experiments", "handoff", "learners/neural")
+]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.markexpr == "not slow" and "HYPOTHESIS_PROFILE" not in os.environ:
+        settings.load_profile("few")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

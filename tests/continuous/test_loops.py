@@ -155,6 +155,7 @@ def test_adam_is_the_textbook_algorithm():
         assert state.steps == t
 
 
+@pytest.mark.slow
 def test_adam_says_when_it_was_still_falling():
     task = problem(5, score=GaussianEqualVariance, l1=0.02)
     for steps, converged in ((50, False), (6000, True)):

@@ -265,6 +265,7 @@ class Recorded:
         return self.minimise(problem, penalty, *rest)
 
 
+@pytest.mark.slow
 def test_proximal_newton_ends_no_higher_than_lbfgs_unless_at_another_minimum():
     """Of 145 problems of 5 to 30 nodes it ended lower in 139, in the median by 4e-5, because L-BFGS-B stops further
     from a minimum, and higher in 5: by 7e-5 where the last ρ was another, else by up to 1 % at another minimum, which

@@ -10,6 +10,7 @@ from acyclic.data.resampling import wishart
 ROWS = default_rng(1).normal(size=(60, 4)) @ np.triu(np.ones((4, 4)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [4, 5, 50])
 def test_wishart_draws_have_the_right_mean_and_spread(n):
     S = np.array([[2.0, 1.0, 0.0, 0.5], [1.0, 3.0, -1.0, 0.0], [0.0, -1.0, 1.0, 0.2], [0.5, 0.0, 0.2, 4.0]])

@@ -344,6 +344,7 @@ def test_files_need_the_extra_if_nothing_can_read_them(tmp_path, monkeypatch):
             read_table(source)
 
 
+@pytest.mark.slow
 def test_importing_loads_no_table_library():
     code = "import sys, acyclic.data.table; assert not {'polars', 'pandas', 'dask', 'pyarrow'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -59,6 +59,7 @@ def test_the_truth_is_kept_and_found_again():
     assert shd(data.graph, kkt_search(data.X, damaged)) == 0
 
 
+@pytest.mark.slow
 def test_it_pays_on_average():
     before = after = thorough = 0
     for seed in range(6):

@@ -8,6 +8,7 @@ from acyclic.data.simulate import simulate
 from acyclic.discrete.neighbours import neighbours
 
 
+@pytest.mark.slow
 def test_true_neighbours_stay_and_most_others_go():
     data = simulate(12, 300, sem="gp", graph="ER1", random_state=1)
     skeleton = data.graph.adjacency | data.graph.adjacency.T
@@ -17,6 +18,7 @@ def test_true_neighbours_stay_and_most_others_go():
     assert found[:, explained][~skeleton[:, explained]].mean() < 0.5 and not found.diagonal().any()
 
 
+@pytest.mark.slow
 def test_the_rule_is_a_share_of_the_mean_importance():
     rows = np.random.default_rng(0).normal(size=(80, 6))
     rows[:, 5] += rows[:, 0] + 0.4 * rows[:, 1]

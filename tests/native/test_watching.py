@@ -46,6 +46,7 @@ def press_ctrl_c():
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
 @pytest.mark.parametrize("work", LONG_WORK)
 def test_ctrl_c_ends_a_kernel(work):
@@ -56,6 +57,7 @@ def test_ctrl_c_ends_a_kernel(work):
     assert wait_for_rest()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="sends itself a signal")
 def test_ctrl_c_ends_all_threads_of_a_work():
     with later(0.5, press_ctrl_c), pytest.raises(KeyboardInterrupt):
@@ -63,6 +65,7 @@ def test_ctrl_c_ends_all_threads_of_a_work():
     assert wait_for_rest()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", LONG_WORK)
 def test_a_deadline_ends_a_kernel(work):
     begun = time.monotonic()

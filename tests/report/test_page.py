@@ -287,6 +287,7 @@ def test_a_large_graph_is_laid_out_and_small(tmp_path):
     assert len(page.encode()) < 1_500_000
 
 
+@pytest.mark.slow
 def test_learning_loads_nothing_that_only_drawing_needs():
     heavy = ["matplotlib", "torch", "distributed", "networkx"]
     code = f"import acyclic.learning, sys; print([name for name in {heavy} if name in sys.modules])"
