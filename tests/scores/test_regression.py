@@ -5,7 +5,7 @@ from sklearn.linear_model import Lasso
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
-from acyclic.scores.regression import lasso, least_squares
+from acyclic.scores.regression import lasso, least_squares, regress_on_lower
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +21,19 @@ def test_least_squares_is_that_of_the_rows(rows):
         expected = np.linalg.lstsq(centred[:, :target], centred[:, target], rcond=None)[0]
         assert weights[:target, target] == pytest.approx(expected, rel=1e-9)
     assert not weights[~adjacency].any()
+
+
+@pytest.mark.parametrize("rank", [range(7), [3, 1, 1, 0, 2, 3, 1], [0] * 7])
+def test_nested_parents_share_one_factor(rows, rank):
+    S, rank = Moments.from_array(rows * 10.0 ** np.arange(-3, 4)).covariance, np.array(rank, dtype=float)
+    expected = least_squares(S, rank[:, None] < rank)
+    found = regress_on_lower(S, rank)
+    assert found == pytest.approx(expected, rel=1e-9) and np.array_equal(found != 0, expected != 0)
+    # Copies and constants have no such factor: weights are shared out as ever.
+    odd = rows.copy()
+    odd[:, 2], odd[:, 5] = odd[:, 1], 1.0
+    S = Moments.from_array(odd).covariance
+    assert np.array_equal(regress_on_lower(S, rank), least_squares(S, rank[:, None] < rank))
 
 
 def test_least_squares_stays_within_bounds():

@@ -23,7 +23,7 @@ from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import Range, number, one_of
 from acyclic.running import Monitor, Solution, State
 from acyclic.scores.continuous import LeastSquares
-from acyclic.scores.regression import least_squares
+from acyclic.scores.regression import least_squares, regress_on_lower
 from acyclic.types import Callback, Floats
 
 # The published code asks L-BFGS-B for this relative change of the objective, where NOTEARS takes SciPy's default.
@@ -121,9 +121,7 @@ class NoCurl(ContinuousLearner):
             minimise = partial(lbfgs, doubled=False, options=PUBLISHED)
         state = monitor.run(self._first_stage(problem, minimise, monitor), State(problem.start(self.start)))
         self.potential_ = potential(np.abs(state.reached) >= self.potential_threshold, mask)
-        upward = self.potential_[:, None] < self.potential_[None, :]
-        parents = (upward & mask.allowed) | mask.required
-        weights = least_squares(table.moments.covariance, parents, mask)
+        weights = self._second_stage(table.moments.covariance, mask)
         state.accept(weights=weights)
         return state.solution(problem.score.value_and_gradient(weights)[0], 0.0)
 
@@ -137,6 +135,12 @@ class NoCurl(ContinuousLearner):
             state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)
 
         return run
+
+    def _second_stage(self, covariance: Floats, mask: Mask) -> Floats:
+        if mask.is_free:
+            return regress_on_lower(covariance, self.potential_)
+        upward = self.potential_[:, None] < self.potential_[None, :]
+        return least_squares(covariance, (upward & mask.allowed) | mask.required, mask)
 
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:
         return Orientation.EQUAL_VARIANCES, {"lambda1": self.lambda1, "lambda2": self.lambda2}

@@ -43,6 +43,33 @@ def least_squares(
     return weights
 
 
+def regress_on_lower(covariance: Floats, rank: Floats) -> Floats:
+    """Weights (d, d) of each column regressed on all columns of lower rank, as `least_squares` gives them.
+
+    These parents are nested: one factor serves all columns, and it takes O(d³) in place of O(d⁴).
+
+    Examples
+    --------
+    >>> regress_on_lower(np.array([[1.0, 2.0], [2.0, 5.0]]), np.array([0.0, 1.0]))
+    array([[0., 2.],
+           [0., 0.]])
+    """
+    order = np.argsort(rank, kind="stable")
+    scale = np.sqrt(covariance.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    factor, failed = lapack.dpotrf((covariance / np.outer(scale, scale))[np.ix_(order, order)], lower=1)
+    if failed or factor.diagonal().min() ** 2 < DEPENDENT:
+        return least_squares(covariance, rank[:, None] < rank)
+    weights, sorted_ranks = np.zeros(covariance.shape), rank[order]
+    for level in np.unique(rank)[1:]:
+        first, end = np.searchsorted(sorted_ranks, level, "left"), np.searchsorted(sorted_ranks, level, "right")
+        parents, targets = order[:first], order[first:end]
+        # The rows of the factor are the targets, solved for halfway.
+        slopes = lapack.dtrtrs(factor[:first, :first], factor[first:end, :first].T, lower=1, trans=1)[0]
+        weights[np.ix_(parents, targets)] = slopes * (scale[targets] / scale[parents, None])
+    return weights
+
+
 def _slopes(covariance: Floats, parents: NDArray[np.intp], target: int) -> Floats:
     scale = np.sqrt(covariance[parents, parents])
     scale = np.where(scale > 0, scale, 1.0)
