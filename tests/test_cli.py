@@ -267,6 +267,14 @@ def test_a_time_limit_gives_the_best_so_far(table, here):
     assert acyclic.load(here / "run" / "result.json").verdict.end == Fact.of(Ended.TIME_LIMIT, seconds=0.0)
 
 
+def test_a_fit_that_does_not_converge_is_told_in_our_words_alone(table, here, capsys):
+    options = ["--method", "notears", "--option.max_rounds", "1"]
+    assert main(["learn", str(table), *options, "--out", "run"]) == 0
+    assert acyclic.load(here / "run" / "result.json").verdict.end.kind is Ended.ROUNDS_SPENT
+    told = capsys.readouterr()
+    assert "did NOT converge" in told.out and "ConvergenceWarning" not in told.err
+
+
 def interrupt(arguments, here, line):
     """Run a command and press Ctrl-C at a line of its progress: the exit code, and the lines that came after."""
     process = subprocess.Popen(

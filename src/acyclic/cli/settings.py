@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
@@ -155,9 +156,14 @@ class Run:
 
     def learn(self, model: DagLearner, table: Table) -> Result:
         """Fit a learner, with what must be known to repeat it."""
+        from sklearn.exceptions import ConvergenceWarning
+
         from acyclic.learning import learn_with
 
-        return learn_with(model, table, expected=self.expected, table_name=self.table.name, run=self.provenance())
+        with warnings.catch_warnings():
+            # The verdict says so, as a line that stands out.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return learn_with(model, table, expected=self.expected, table_name=self.table.name, run=self.provenance())
 
     def bootstrap_edges(
         self, model: DagLearner, table: Table, draws: int, callback: Callback | None = None
