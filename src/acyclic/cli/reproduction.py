@@ -148,13 +148,13 @@ def _folder(out: Path, must_exist: bool) -> Path:
 
 
 def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) -> Tally:
-    from acyclic.experiments.runner import merged, run
+    from acyclic.experiments.runner import compute_all, merged
 
     asked = merged(cases)
-    waiting = store.missing(asked, how["retry_failed"])
+    waiting = store.missing(asked, how.pop("retry_failed"))
     output.say(f"{len(asked)} cases; {len(asked) - len(waiting)} of them are stored, {len(waiting)} to compute.")
     with output.progress() as stages:
-        return run(asked, store, **how, callback=_shown(stages, len(waiting)) if waiting else None)
+        return compute_all(waiting, store, **how, callback=_shown(stages, len(waiting)) if waiting else None)
 
 
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:

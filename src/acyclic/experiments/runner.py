@@ -93,6 +93,18 @@ def run(
         Called with an `Advance` after each case.
     """
     waiting = store.missing(merged(cases), retry_failed)
+    return compute_all(waiting, store, n_jobs=n_jobs, cluster=cluster, callback=callback)
+
+
+def compute_all(
+    waiting: Sequence[Case],
+    store: Store,
+    *,
+    n_jobs: int | None = 1,
+    cluster: Any = None,
+    callback: Callable[[Advance], bool | None] | None = None,
+) -> Tally:
+    """As `run`, for cases that are known to be missing from the store, each of them once."""
     forecast = _Forecast(waiting, store.seconds())
     failures: list[Record] = []
     computed, interrupted = 0, False
