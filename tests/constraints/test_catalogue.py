@@ -358,6 +358,7 @@ class TestPropositions:
         assert acyclic(B) == (sum(np.trace(P) for P in powers(A, k)[1:]) == 0)
         assert acyclic(B) == (constraint("geometric").value_and_gradient(A)[0] == 0)
 
+    @pytest.mark.slow
     @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.filter_too_much])
     @given(nonnegative, st.integers(2, 7))
     def test_three_truncation_error(self, B, k):

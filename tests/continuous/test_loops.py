@@ -123,10 +123,12 @@ def test_a_loop_that_was_stopped_between_rounds_goes_on_as_if_it_had_not_been(en
 @pytest.mark.parametrize("name", CONSTRAINTS)
 @pytest.mark.parametrize("kind", ["augmented", "quadratic", "central"])
 def test_every_constraint_lowers_its_own_value(name, kind):
-    # The spectral radius has no derivative at a DAG: its last digits take most of the time.
-    h_tol = 1e-2 if name == "spectral-radius" else 1e-8
+    # The spectral radius has no derivative at a DAG: its last digits take most of the time, ten times less on one table
+    # than on the other.
+    rough = name == "spectral-radius"
+    h_tol = 1e-2 if rough else 1e-8
     loop = CentralPath() if kind == "central" else AugmentedLagrangian(h_tol, multiplier=kind == "augmented")
-    task = problem(5, seed=3, name=name)
+    task = problem(5, seed=1 if rough else 3, name=name)
     state = Monitor().run(lambda s: loop(task, proximal_newton, Monitor(), s), State(task.start()))
     free = proximal_newton(task, Penalty(), State(task.start()), Monitor(), "")
     free_h, _ = task.constraint.value_and_gradient(free.weights**2)

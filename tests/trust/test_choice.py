@@ -144,6 +144,7 @@ def test_stability_counts_selections():
             found.stable(cut)
 
 
+@pytest.mark.slow
 def test_stability_does_not_depend_on_processes():
     one = stability_selection("golem", DATA.X, [0.1, 0.02], 4)
     two = stability_selection("golem", DATA.X, [0.1, 0.02], 4, n_jobs=2)
