@@ -60,4 +60,18 @@ EXPORT int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, 
                               const volatile int32_t *stop);
 EXPORT int order_search_score(Search *s, const int32_t *order, double *score, const volatile int32_t *stop);
 
+/* The most nodes that the exact search takes: its tables then have 24 * 2^23 entries, 1.6 GB. */
+#define EXACT_NODES 24
+
+EXPORT int exact_scores(int d, int first, int last, const double *R, double n, double c, const double *unit,
+                        const uint8_t *allowed, const uint8_t *required, int max_parents, double *best,
+                        const volatile int32_t *stop);
+EXPORT int exact_orders(int d, const double *best, int rest, double *total, const volatile int32_t *stop);
+EXPORT void exact_graph(int d, const double *best, const double *before, double tolerance, uint32_t *parents);
+EXPORT int exact_margins(int d, int first, int last, const double *R, double n, double c, const double *unit,
+                         const uint8_t *allowed, const uint8_t *required, int max_parents, const double *best,
+                         const double *before, const double *after, double limit, double tolerance, double *with,
+                         double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
+                         uint32_t *collider_graphs, const volatile int32_t *stop);
+
 #endif

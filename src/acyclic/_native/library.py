@@ -36,6 +36,13 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "order_search_close": (None, [c_void_p]),
     "order_search_sweep": (c_int, [c_void_p, _ARRAY, _ARRAY, c_int, c_double, _ARRAY]),
     "order_search_score": (c_int, [c_void_p, _ARRAY, _ARRAY, _ARRAY]),
+    "exact_scores": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY]),
+    "exact_orders": (c_int, [c_int, _ARRAY, c_int, _ARRAY, _ARRAY]),
+    "exact_graph": (None, [c_int, _ARRAY, _ARRAY, c_double, _ARRAY]),
+    "exact_margins": (
+        c_int,
+        [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY, _ARRAY, c_double, c_double] + [_ARRAY] * 7,
+    ),
 }
 
 

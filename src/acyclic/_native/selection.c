@@ -6,13 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-/* A candidate with less than this share of its variance left is a linear function of the chosen: a hundred times what
-   rounding leaves of an exact one after some hundred subtractions. */
-static const double DEPENDENT = 1e-11;
-/* The share of its variance at which a target counts as explained: what is left then is rounding, and its logarithm
-   must not decide between sets of parents. */
-static const double EXPLAINED = 1e-12;
-
 WIDE static void subtract(int m, double t, const double *restrict x, double *restrict y)
 {
     for (int i = 0; i < m; i++)

@@ -17,6 +17,12 @@ typedef struct {
     int max_parents, detours;
 } Criterion;
 
+/* A candidate with less than this share of its variance left is a linear function of the chosen: a hundred times what
+   rounding leaves of an exact one after some hundred subtractions. */
+#define DEPENDENT 1e-11
+/* The share of its variance at which a target counts as explained: what is left then is rounding, and its logarithm
+   must not decide between sets of parents. */
+#define EXPLAINED 1e-12
 /* A detour takes a candidate that is worth at least this share of its cost. */
 #define DETOUR_SHARE 0.1
 
