@@ -152,6 +152,29 @@ class Caller:
         self.guarded = kept
         self.check_guards()
 
+    def exact(self, d):
+        d = min(d, int(self.rng.integers(1, 11)))
+        R, n, cost, *rules = self.criterion(d)
+        given = address(R), n, cost, *(address(rule) for rule in rules), int(self.rng.integers(0, d + 1))
+        best, totals = self.guard(np.zeros((d, 2 ** (d - 1)))), [self.guard(np.zeros(2**d)) for _ in range(2)]
+        parents = self.guard(np.zeros(d, dtype=np.uint32))
+        scores = [self.guard(np.zeros((d,) * k)) for k in (2, 2, 3)]
+        graphs = [self.guard(np.zeros((d,) * k, dtype=np.uint32)) for k in (3, 3, 4)]
+        kept, self.guarded = self.guarded, []
+        first, last = sorted(self.rng.integers(0, d + 1, 2).tolist())
+        self.finish(library().exact_scores(d, 0, d, *given, address(best), self.stop()))
+        for rest, total in enumerate(totals):
+            self.finish(library().exact_orders(d, address(best), rest, address(total), self.stop()))
+        tables = [address(table) for table in (best, *totals)]
+        tolerance = float(self.rng.choice([0.0, 1e-7, np.inf]))
+        library().exact_graph(d, *tables[:2], tolerance, address(parents))
+        numbers, results = (float(self.rng.choice([0.0, np.inf])), tolerance), map(address, (*scores, *graphs))
+        self.finish(library().exact_margins(d, first, last, *given, *tables, *numbers, *results, self.stop()))
+        for found in (parents, *graphs):
+            assert found.max() < 2**d
+        self.guarded = kept
+        self.check_guards()
+
     def strong_components(self, d):
         support = self.rule(d)
         support = self.guard(np.ones((d, d), dtype=np.uint8)) if support is None else support
@@ -161,7 +184,7 @@ class Caller:
         self.check_guards()
 
 
-KERNELS = ("elastic_net", "select_parents", "polish_order", "order_search", "strong_components")
+KERNELS = ("elastic_net", "select_parents", "polish_order", "order_search", "exact", "strong_components")
 
 
 def fuzz(calls, seed):

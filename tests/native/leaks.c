@@ -98,6 +98,22 @@ static int run_order_search(const int32_t *stop)
     return status;
 }
 
+static int run_exact(const int32_t *stop)
+{
+    enum { E = 6, SETS = 1 << (E - 1) };
+    static double part[E * E], best[E * SETS], total[2 * SETS], scores[E * E * E], pairs[2 * E * E];
+    static uint32_t graphs[2 * E * E * E], colliders[E * E * E * E];
+    for (int i = 0; i < E * E; i++)
+        part[i] = R[i / E * D + i % E];
+    int status = exact_scores(E, 0, E, part, 1e6, 1, NULL, NULL, NULL, E, best, stop);
+    if (status == 0)
+        status = exact_orders(E, best, 0, total, stop);
+    if (status == 0)
+        status = exact_margins(E, 0, E, part, 1e6, 1, NULL, NULL, NULL, E, best, total, total, INFINITY, 1e-7, pairs,
+                               pairs + E * E, scores, graphs, graphs + E * E * E, colliders, stop);
+    return status;
+}
+
 static int run_strong_components(const int32_t *stop)
 {
     (void)stop;
@@ -111,6 +127,7 @@ static const struct {
 } KERNELS[] = {
     {"elastic_net", run_elastic_net, 1},   {"select_parents", run_select_parents, 1},
     {"polish_order", run_polish_order, 1}, {"order_search", run_order_search, 1},
+    {"exact", run_exact, 1},
     {"strong_components", run_strong_components, 0},
 };
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from acyclic._native import OrderTrees, elastic_net, elastic_nets, polish_order, select_parents
+from acyclic._native import ExactTables, OrderTrees, elastic_net, elastic_nets, polish_order, select_parents
 
 
 def dependent_columns(d, n, seed=0):
@@ -46,4 +46,23 @@ def run_order_search(deadline=None):
         return trees.sweep(order, np.arange(d, dtype=np.int32), 1e-6, deadline)
 
 
-LONG_WORK = [run_elastic_nets, run_elastic_net, run_select_parents, run_polish_order, run_order_search]
+def run_exact(deadline=None):
+    d = 22
+    return ExactTables(dependent_columns(d, 1000), 1000.0, 5.0, None, None, None, d, deadline=deadline)
+
+
+def run_exact_margins(deadline=None):
+    tables = ExactTables(dependent_columns(18, 1000), 1000.0, 5.0, None, None, None, 18)
+    while True:
+        tables.look_around(np.inf, 1e-7, deadline=deadline)
+
+
+LONG_WORK = [
+    run_elastic_nets,
+    run_elastic_net,
+    run_select_parents,
+    run_polish_order,
+    run_order_search,
+    run_exact,
+    run_exact_margins,
+]

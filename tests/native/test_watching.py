@@ -159,6 +159,19 @@ def test_a_polish_told_to_stop_keeps_its_order():
     np.testing.assert_array_equal(L, before)
 
 
+def test_an_exact_search_told_to_stop_says_so():
+    R, *_ = start()
+    best, total = np.empty((D, 2 ** (D - 1))), np.empty(2**D)
+    rules = address(R), 60.0, 4.0, None, None, None, D
+    assert library().exact_scores(D, 0, D, *rules, address(best), address(SET)) == STOPPED
+    assert library().exact_scores(D, 0, D, *rules, address(best), None) == 0
+    assert library().exact_orders(D, address(best), 0, address(total), address(SET)) == STOPPED
+    tables = address(best), address(total), address(total)
+    scores = [np.empty((D,) * k) for k in (2, 2, 3)] + [np.empty((D,) * k, dtype=np.uint32) for k in (3, 3, 4)]
+    results = *(address(array) for array in scores), address(SET)
+    assert library().exact_margins(D, 0, D, *rules, *tables, 0.0, 1e-7, *results) == STOPPED
+
+
 def test_a_stopped_search_goes_on_as_if_nothing_had_happened():
     """A stopped order is whole, and the trees hold only what was finished: their scores are those of others."""
     rng, d, stops = np.random.default_rng(0), 60, 0

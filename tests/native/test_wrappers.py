@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from acyclic._native import OrderTrees, elastic_net, elastic_nets, polish_order, select_parents, strong_components
+from acyclic._native import (
+    EXACT_NODES,
+    ExactTables,
+    OrderTrees,
+    elastic_net,
+    elastic_nets,
+    polish_order,
+    select_parents,
+    strong_components,
+)
+from acyclic._native.build import FOLDER
 
 D = 4
 
@@ -26,6 +36,12 @@ def selection(d=D):
     return {"R": np.eye(d), "unit": np.ones(d)} | rules | numbers
 
 
+def exact(d=D):
+    given = selection(d)
+    del given["detours"]
+    return given
+
+
 def trees(d=D):
     return selection(d) | {"precede": np.zeros((d, d), np.uint8), "most_branches": 1000}
 
@@ -44,6 +60,7 @@ KERNELS = [
     (elastic_net, net),
     (select_parents, selection),
     (OrderTrees, trees),
+    (ExactTables, exact),
     (polish_order, polishing),
     (strong_components, components),
 ]
@@ -109,11 +126,20 @@ def test_the_layout_of_many_columns_does_not_matter(name):
     assert elastic_nets(**arguments).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("kernel", [select_parents, OrderTrees])
+@pytest.mark.parametrize(("kernel", "given"), [(select_parents, selection), (OrderTrees, trees), (ExactTables, exact)])
 @pytest.mark.parametrize("change", [{"n": 0.0}, {"n": np.nan}, {"cost": -1.0}, {"cost": np.nan}])
-def test_numbers_without_meaning_are_refused(kernel, change):
+def test_numbers_without_meaning_are_refused(kernel, given, change):
     with pytest.raises(ValueError, match="n > 0 and a cost"):
-        kernel(**(selection() if kernel is select_parents else trees()) | change)
+        kernel(**given() | change)
+
+
+def test_more_nodes_than_the_exact_search_has_room_for_are_refused():
+    with pytest.raises(ValueError, match=f"up to {EXACT_NODES} nodes; got {EXACT_NODES + 1}"):
+        ExactTables(**exact(EXACT_NODES + 1))
+
+
+def test_the_header_says_how_many_nodes_the_exact_search_takes():
+    assert f"#define EXACT_NODES {EXACT_NODES}\n" in (FOLDER / "kernels.h").read_text()
 
 
 def test_a_factor_that_cannot_be_written_is_refused():

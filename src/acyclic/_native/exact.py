@@ -54,7 +54,7 @@ class ExactTables:
     threads : int
         The results do not depend on it.
     deadline : Deadline, optional
-        Here and in `look_around`, raises Stopped when it passes.
+        Raises Stopped when it passes.
 
     Examples
     --------
@@ -82,13 +82,16 @@ class ExactTables:
             raise ValueError(f"the exact search takes up to {EXACT_NODES} nodes; got {d}")
         check_criterion(R, n, cost, unit, (allowed, required), d)
         self._criterion = R, n, cost, unit, allowed, required, max_parents
-        self._threads, self._deadline = threads, deadline
+        self._threads = threads
         self._best, self._before = np.empty((d, 2 ** (d - 1))), np.empty(2**d)
         kernel = library().exact_scores
-        self._run(
-            lambda j, flag: kernel(d, j, j + 1, *self._given(), address(self._best), flag), range(d), "local scores"
-        )
-        self._order(self._before, rest=False)
+
+        def run(j: int, flag: int | None) -> int:
+            status: int = kernel(d, j, j + 1, *self._given(), address(self._best), flag)
+            return status
+
+        self._run(run, range(d), "local scores", deadline)
+        self._order(self._before, False, deadline)
 
     @property
     def score(self) -> float:
@@ -101,11 +104,11 @@ class ExactTables:
         library().exact_graph(self.d, address(self._best), address(self._before), tolerance, address(parents))
         return parents
 
-    def look_around(self, limit: float, tolerance: float) -> Around:
+    def look_around(self, limit: float, tolerance: float, *, deadline: Deadline | None = None) -> Around:
         """The best graph with each edge and without, and their parents where the score is at most the limit."""
         d = self.d
         after = np.empty_like(self._before)
-        self._order(after, rest=True)
+        self._order(after, True, deadline)
         scores = [np.full((d,) * k, np.inf) for k in (2, 2, 3)]
         graphs = [np.zeros((d,) * k, dtype=np.uint32) for k in (3, 3, 4)]
         kernel = library().exact_margins
@@ -116,19 +119,26 @@ class ExactTables:
             status: int = kernel(d, j, j + 1, *self._given(), *tables, limit, tolerance, *results, flag)
             return status
 
-        self._run(run, range(d), "margins")
+        self._run(run, range(d), "margins", deadline)
         # The kernel writes by target: the last axis of what is returned here.
         return Around(*(np.moveaxis(array, 0, k) for array, k in zip((*scores, *graphs), (1, 1, 2, 1, 1, 2))))
 
-    def _order(self, total: Floats, *, rest: bool) -> None:
+    def _order(self, total: Floats, rest: bool, deadline: Deadline | None) -> None:
         kernel = library().exact_orders
-        self._run(lambda rest, flag: kernel(self.d, address(self._best), rest, address(total), flag), [rest], "orders")
+
+        def run(rest: int, flag: int | None) -> int:
+            status: int = kernel(self.d, address(self._best), rest, address(total), flag)
+            return status
+
+        self._run(run, [int(rest)], "orders", deadline)
 
     def _given(self) -> tuple[int | float | None, ...]:
         R, n, cost, unit, allowed, required, max_parents = self._criterion
         return address(R), n, cost, address(unit), address(allowed), address(required), max_parents
 
-    def _run(self, call: Callable[[int, int | None], int], parts: Sequence[int], what: str) -> None:
+    def _run(
+        self, call: Callable[[int, int | None], int], parts: Sequence[int], what: str, deadline: Deadline | None
+    ) -> None:
         # A set takes about ten times what an entry of the other kernels does.
         size, purpose = 10 * self.d * 2**self.d, f"for the {what} of all sets of {self.d} columns"
-        run_parts(call, parts, size=size, purpose=purpose, threads=self._threads, deadline=self._deadline)
+        run_parts(call, parts, size=size, purpose=purpose, threads=self._threads, deadline=deadline)

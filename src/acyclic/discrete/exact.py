@@ -176,7 +176,7 @@ def find_best_graph(
         raise InputError("no graph has all edges of 'present' and none of 'absent'; ask for fewer at once")
     adjacency = _adjacency(tables.best_parents(TOLERANCE))
     limit = tables.score + (log(criterion.n) if within is None else within)
-    around = tables.look_around(limit, TOLERANCE) if margins else None
+    around = tables.look_around(limit, TOLERANCE, deadline=deadline) if margins else None
     before = criterion.mask.precedence
     return BestGraph(
         sort_topologically(adjacency if before is None else adjacency | before),
