@@ -169,7 +169,9 @@ class Caller:
         tolerance = float(self.rng.choice([0.0, 1e-7, np.inf]))
         library().exact_graph(d, *tables[:2], tolerance, address(parents))
         numbers, results = (float(self.rng.choice([0.0, np.inf])), tolerance), map(address, (*scores, *graphs))
-        self.finish(library().exact_margins(d, first, last, *given, *tables, *numbers, *results, self.stop()))
+        self.finish(
+            library().exact_margins(d, first, last, *given, *tables, address(parents), *numbers, *results, self.stop())
+        )
         for found in (parents, *graphs):
             assert found.max() < 2**d
         self.guarded = kept

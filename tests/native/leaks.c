@@ -102,6 +102,7 @@ static int run_exact(const int32_t *stop)
 {
     enum { E = 6, SETS = 1 << (E - 1) };
     static double part[E * E], best[E * SETS], total[2 * SETS], scores[E * E * E], pairs[2 * E * E];
+    static const uint32_t labelled[E] = {0, 1, 3, 1, 2, 16};
     static uint32_t graphs[2 * E * E * E], colliders[E * E * E * E];
     for (int i = 0; i < E * E; i++)
         part[i] = R[i / E * D + i % E];
@@ -109,8 +110,8 @@ static int run_exact(const int32_t *stop)
     if (status == 0)
         status = exact_orders(E, best, 0, total, stop);
     if (status == 0)
-        status = exact_margins(E, 0, E, part, 1e6, 1, NULL, NULL, NULL, E, best, total, total, INFINITY, 1e-7, pairs,
-                               pairs + E * E, scores, graphs, graphs + E * E * E, colliders, stop);
+        status = exact_margins(E, 0, E, part, 1e6, 1, NULL, NULL, NULL, E, best, total, total, labelled, INFINITY, 1e-7,
+                               pairs, pairs + E * E, scores, graphs, graphs + E * E * E, colliders, stop);
     return status;
 }
 

@@ -54,7 +54,7 @@ def run_exact(deadline=None):
 def run_exact_margins(deadline=None):
     tables = ExactTables(dependent_columns(18, 1000), 1000.0, 5.0, None, None, None, 18)
     while True:
-        tables.look_around(np.inf, 1e-7, deadline=deadline)
+        tables.look_around(tables.best_parents(1e-7), np.inf, 1e-7, deadline=deadline)
 
 
 LONG_WORK = [

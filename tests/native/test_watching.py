@@ -166,7 +166,8 @@ def test_an_exact_search_told_to_stop_says_so():
     assert library().exact_scores(D, 0, D, *rules, address(best), address(SET)) == STOPPED
     assert library().exact_scores(D, 0, D, *rules, address(best), None) == 0
     assert library().exact_orders(D, address(best), 0, address(total), address(SET)) == STOPPED
-    tables = address(best), address(total), address(total)
+    parents = np.zeros(D, dtype=np.uint32)
+    tables = address(best), address(total), address(total), address(parents)
     scores = [np.empty((D,) * k) for k in (2, 2, 3)] + [np.empty((D,) * k, dtype=np.uint32) for k in (3, 3, 4)]
     results = *(address(array) for array in scores), address(SET)
     assert library().exact_margins(D, 0, D, *rules, *tables, 0.0, 1e-7, *results) == STOPPED

@@ -377,13 +377,13 @@ static void prepare_around(Around *m, int target)
 }
 
 /* For each target j of first..last-1 and all others u, w: the score of the best graph with u -> j (with[j, u]); where u
-   comes before j and is not its parent (apart[j, u]); with u -> j <- w (colliders[j, u, w]). Where that is not above
-   `limit`, parents of all nodes in that graph, d numbers for each entry, in with_graphs, apart_graphs and
+   comes before j and is not its parent (apart[j, u]; INFINITY if the best graph, whose `parents` are given, does not
+   join them); with u -> j <- w (colliders[j, u, w]). Where that is not above `limit`, parents of all nodes in that graph, d numbers for each entry, in with_graphs, apart_graphs and
    collider_graphs. Returns 0, NO_MEMORY or STOPPED; then what was written is worth nothing. */
 int exact_margins(int d, int first, int last, const double *R, double n, double c, const double *unit,
                   const uint8_t *allowed, const uint8_t *required, int max_parents, const double *best,
-                  const double *before, const double *after, double limit, double tolerance, double *with,
-                  double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
+                  const double *before, const double *after, const uint32_t *parents, double limit, double tolerance,
+                  double *with, double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
                   uint32_t *collider_graphs, const volatile int32_t *stop)
 {
     Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0}, .stop.flag = stop};
@@ -394,8 +394,9 @@ int exact_margins(int d, int first, int last, const double *R, double n, double 
         m.around = tables + size;
         prepare_around(&m, j);
         for (int u = 0; u < d && !stopped(&w.stop); u++) {
-            int at = j * d + u;
-            apart[at] = u == j ? INFINITY : find_apart(&m, j, u, apart_graphs + (size_t)at * (size_t)d);
+            size_t at = (size_t)(j * d + u);
+            int joined = parents[j] >> u & 1 || parents[u] >> j & 1;
+            apart[at] = joined && u != j ? find_apart(&m, j, u, apart_graphs + at * (size_t)d) : INFINITY;
         }
         fold(fold_up, d - 1, m.around, &w.stop);
         w.table = m.scores;

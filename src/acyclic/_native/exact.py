@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic._native.library import address, check_size, library
+from acyclic._native.library import UINT32, address, check, check_size, library
 from acyclic._native.selection import check_criterion
 from acyclic._native.watching import run_parts
 from acyclic.deadline import Deadline
@@ -18,6 +19,7 @@ EXACT_NODES = 24
 """The most nodes that the kernels take: see kernels.h."""
 
 Sets = NDArray[np.uint32]
+Part = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +31,7 @@ class Around:
     edge : ndarray (d, d)
         With i → j at entry (i, j); inf on the diagonal and where none is allowed.
     apart : ndarray (d, d)
-        At entry (i, j): i comes before j and is not its parent.
+        At entry (i, j): i comes before j and is not its parent; inf for pairs that the best graph does not join.
     collider : ndarray (d, d, d)
         With i → j ← k at entry (i, k, j), for i < k.
     edge_parents, apart_parents, collider_parents : ndarray (…, d) of uint32
@@ -86,11 +88,11 @@ class ExactTables:
         self._best, self._before = np.empty((d, 2 ** (d - 1))), np.empty(2**d)
         kernel = library().exact_scores
 
-        def run(j: int, flag: int | None) -> int:
-            status: int = kernel(d, j, j + 1, *self._given(), address(self._best), flag)
+        def run(part: Part, flag: int | None) -> int:
+            status: int = kernel(d, *part, *self._given(), address(self._best), flag)
             return status
 
-        self._run(run, range(d), "local scores", deadline)
+        self._run(run, self._parts(), "local scores", deadline)
         self._order(self._before, False, deadline)
 
     @property
@@ -104,40 +106,46 @@ class ExactTables:
         library().exact_graph(self.d, address(self._best), address(self._before), tolerance, address(parents))
         return parents
 
-    def look_around(self, limit: float, tolerance: float, *, deadline: Deadline | None = None) -> Around:
-        """The best graph with each edge and without, and their parents where the score is at most the limit."""
+    def look_around(self, parents: Sets, limit: float, tolerance: float, *, deadline: Deadline | None = None) -> Around:
+        """The best graphs with and without each edge, seen from the best of all, which has these parents."""
         d = self.d
+        check("parents", parents, UINT32, (d,))
         after = np.empty_like(self._before)
         self._order(after, True, deadline)
         scores = [np.full((d,) * k, np.inf) for k in (2, 2, 3)]
         graphs = [np.zeros((d,) * k, dtype=np.uint32) for k in (3, 3, 4)]
         kernel = library().exact_margins
 
-        def run(j: int, flag: int | None) -> int:
-            tables = (address(table) for table in (self._best, self._before, after))
+        def run(part: Part, flag: int | None) -> int:
+            tables = (address(table) for table in (self._best, self._before, after, parents))
             results = (address(array) for array in (*scores, *graphs))
-            status: int = kernel(d, j, j + 1, *self._given(), *tables, limit, tolerance, *results, flag)
+            status: int = kernel(d, *part, *self._given(), *tables, limit, tolerance, *results, flag)
             return status
 
-        self._run(run, range(d), "margins", deadline)
+        self._run(run, self._parts(), "margins", deadline)
         # The kernel writes by target: the last axis of what is returned here.
         return Around(*(np.moveaxis(array, 0, k) for array, k in zip((*scores, *graphs), (1, 1, 2, 1, 1, 2))))
 
     def _order(self, total: Floats, rest: bool, deadline: Deadline | None) -> None:
         kernel = library().exact_orders
 
-        def run(rest: int, flag: int | None) -> int:
+        def run(_: Part, flag: int | None) -> int:
             status: int = kernel(self.d, address(self._best), rest, address(total), flag)
             return status
 
-        self._run(run, [int(rest)], "orders", deadline)
+        self._run(run, [(0, self.d)], "orders", deadline)
 
     def _given(self) -> tuple[int | float | None, ...]:
         R, n, cost, unit, allowed, required, max_parents = self._criterion
         return address(R), n, cost, address(unit), address(allowed), address(required), max_parents
 
+    def _parts(self) -> list[Part]:
+        """Targets for each thread: one part, since each takes memory of its own, and all targets take equally long."""
+        count = min(self._threads, self.d)
+        return list(pairwise(round(k * self.d / count) for k in range(count + 1)))
+
     def _run(
-        self, call: Callable[[int, int | None], int], parts: Sequence[int], what: str, deadline: Deadline | None
+        self, call: Callable[[Part, int | None], int], parts: list[Part], what: str, deadline: Deadline | None
     ) -> None:
         # A set takes about ten times what an entry of the other kernels does.
         size, purpose = 10 * self.d * 2**self.d, f"for the {what} of all sets of {self.d} columns"

@@ -70,8 +70,8 @@ EXPORT int exact_orders(int d, const double *best, int rest, double *total, cons
 EXPORT void exact_graph(int d, const double *best, const double *before, double tolerance, uint32_t *parents);
 EXPORT int exact_margins(int d, int first, int last, const double *R, double n, double c, const double *unit,
                          const uint8_t *allowed, const uint8_t *required, int max_parents, const double *best,
-                         const double *before, const double *after, double limit, double tolerance, double *with,
-                         double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
-                         uint32_t *collider_graphs, const volatile int32_t *stop);
+                         const double *before, const double *after, const uint32_t *parents, double limit,
+                         double tolerance, double *with, double *apart, double *colliders, uint32_t *with_graphs,
+                         uint32_t *apart_graphs, uint32_t *collider_graphs, const volatile int32_t *stop);
 
 #endif

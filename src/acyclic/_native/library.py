@@ -18,7 +18,7 @@ from acyclic.facts import Ended, Fact
 NO_MEMORY, STOPPED = -1, -2
 """What kernels return instead of a count: see kernels.h."""
 
-FLOAT, INT32, UINT8 = (np.dtype(kind) for kind in (np.float64, np.int32, np.uint8))
+FLOAT, INT32, UINT32, UINT8 = (np.dtype(kind) for kind in (np.float64, np.int32, np.uint32, np.uint8))
 
 _ARRAY = c_void_p
 _REGRESSION = [c_double, c_double, _ARRAY, _ARRAY, _ARRAY]
@@ -41,7 +41,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "exact_graph": (None, [c_int, _ARRAY, _ARRAY, c_double, _ARRAY]),
     "exact_margins": (
         c_int,
-        [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY, _ARRAY, c_double, c_double] + [_ARRAY] * 7,
+        [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int] + [_ARRAY] * 4 + [c_double, c_double] + [_ARRAY] * 7,
     ),
 }
 

@@ -174,9 +174,10 @@ def find_best_graph(
     )
     if tables.score == inf:
         raise InputError("no graph has all edges of 'present' and none of 'absent'; ask for fewer at once")
-    adjacency = _adjacency(tables.best_parents(TOLERANCE))
+    parents = tables.best_parents(TOLERANCE)
+    adjacency = _adjacency(parents)
     limit = tables.score + (log(criterion.n) if within is None else within)
-    around = tables.look_around(limit, TOLERANCE, deadline=deadline) if margins else None
+    around = tables.look_around(parents, limit, TOLERANCE, deadline=deadline) if margins else None
     before = criterion.mask.precedence
     return BestGraph(
         sort_topologically(adjacency if before is None else adjacency | before),
@@ -234,7 +235,7 @@ def _compare(
     if around is None:
         unknown = np.full(adjacency.shape, nan)
         return unknown, unknown.copy(), nan, ()
-    apart = np.minimum(around.apart, around.apart.T)
+    apart = np.where(adjacency | adjacency.T, np.minimum(around.apart, around.apart.T), score)
     with_edge, without_edge = (np.maximum(scores - score, 0.0) for scores in (around.edge, apart))
     np.fill_diagonal(with_edge, nan)
     np.fill_diagonal(without_edge, nan)
