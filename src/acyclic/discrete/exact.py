@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from acyclic._native import EXACT_NODES, Around, ExactTables
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
@@ -21,6 +22,7 @@ from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.equivalence import find_cpdag
 from acyclic.scores.local import TOLERANCE, Noise, PenaltyRule
 from acyclic.scores.regression import least_squares
+from acyclic.scores.residuals import residual_variances
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["LARGEST_EXACT", "Alternative", "BestGraph", "exact_memory", "find_best_graph"]
@@ -53,8 +55,11 @@ class BestGraph:
     weights : ndarray of shape (d, d)
         Least squares on the parents.
     score : float
-        The lowest there is, up to `TOLERANCE`. If noise variances are unequal it is `gaussian_bic` of the graph, except
-        that a column which its parents determine counts as explained to 1e-12 here and to 1e-10 there.
+        The lowest there is. If noise variances are unequal it is `gaussian_bic` of the graph, except that a column
+        which its parents determine counts as explained to 1e-12 here and to 1e-10 there.
+    rounding : float
+        Scores that are closer were not told apart: 2e-7, or more where columns are nearly functions of others, since
+        the logarithm of a small share has few digits.
     penalty : float
         The cost of a parent that was used.
     with_edge : ndarray of shape (d, d)
@@ -74,6 +79,7 @@ class BestGraph:
     adjacency: Bools
     weights: Floats
     score: float
+    rounding: float
     penalty: float
     with_edge: Floats
     without_edge: Floats
@@ -122,8 +128,8 @@ def find_best_graph(
     memory of d·2ᵈ; what is returned is no local optimum. The criterion is that of `select_parents` and `search_orders`.
     Columns that a set of others determines up to rounding are no parents beside these.
 
-    Scores that differ by less than 2e-7 count as equal: then the positions of the columns decide. Put the columns in an
-    order of their own first if the answer must not depend on the one in which they came.
+    Of scores that differ by rounding only, as those of equivalent graphs do, the positions of the columns decide. Put
+    the columns in an order of their own first if the answer must not depend on the one in which they came.
 
     Parameters
     ----------
@@ -174,16 +180,18 @@ def find_best_graph(
     )
     if tables.score == inf:
         raise InputError("no graph has all edges of 'present' and none of 'absent'; ask for fewer at once")
-    parents = tables.best_parents(TOLERANCE)
+    rounding = _estimate_rounding(criterion, unit, _adjacency(tables.best_parents(TOLERANCE)))
+    parents = tables.best_parents(rounding)
     adjacency = _adjacency(parents)
     limit = tables.score + (log(criterion.n) if within is None else within)
-    around = tables.look_around(parents, limit, TOLERANCE, deadline=deadline) if margins else None
+    around = tables.look_around(parents, limit, rounding, deadline=deadline) if margins else None
     before = criterion.mask.precedence
     return BestGraph(
         sort_topologically(adjacency if before is None else adjacency | before),
         adjacency,
         least_squares(moments.covariance, adjacency, criterion.mask, deadline=deadline),
         tables.score,
+        rounding,
         criterion.penalty,
         *_compare(adjacency, tables.score, around, limit, one_graph=unit is not None),
     )
@@ -221,6 +229,14 @@ def _rules(
     for i, j in absent:
         allowed[j, i] = allowed[i, j] = 0
     return allowed, required
+
+
+def _estimate_rounding(criterion: ParentCriterion, unit: Floats | None, adjacency: Bools) -> float:
+    """How far two sums of scores of the same graph may be apart: correlations hold shares to a few units of 2e-16."""
+    R = criterion.correlation
+    shares = residual_variances(R, least_squares(R, adjacency)) if unit is None else unit
+    varying = np.maximum(shares, EXPLAINED)[criterion.deviation > 0]
+    return TOLERANCE + 8 * float(np.finfo(np.float64).eps * criterion.n * (1 / varying).sum())
 
 
 def _adjacency(parents: NDArray[np.uint32]) -> Bools:
