@@ -62,6 +62,7 @@ bench: $(DEV)
 	$(BIN)/python benchmarks/learn.py
 	$(BIN)/python benchmarks/streams.py
 	$(BIN)/python benchmarks/confidence.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/exact.py
 
 # Every figure and table of the paper in its short form; without --quick it is a matter of days.
 reproduce: $(DEV)

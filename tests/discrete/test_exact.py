@@ -1,7 +1,7 @@
 """The exact search against all graphs of few columns, one by one, scored by fresh regressions."""
 
 from functools import cache
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_cpdag
 from acyclic.scores.local import TOLERANCE, gaussian_bic, price_of_parent
-from discrete.test_selection import left_over, sample
+from discrete.test_selection import sample
 
 
 def rounding(moments):
@@ -43,20 +43,29 @@ def has_edge(dags, i, j):
     return (dags[:, j] >> i & 1).astype(bool)
 
 
+def rank(R, nodes):
+    return int(np.linalg.matrix_rank(R[np.ix_(nodes, nodes)], tol=1e-9, hermitian=True)) if nodes else 0
+
+
 def local_scores(R, n, c, unit=None, mask=None, most=None):
-    """(d, 2^d): every node given every set; inf where the set is against the rules or holds dependent columns."""
+    """(d, 2^d): every node given every set; inf where the set is against the rules or holds dependent columns.
+
+    Required parents may depend on each other; then as many are paid as are not determined.
+    """
     d = len(R)
     scores = np.full((d, 2**d), np.inf)
     for j in range(d):
         for code in range(2**d):
             parents = [i for i in range(d) if code >> i & 1]
-            must = set() if mask is None else set(np.flatnonzero(mask.required[:, j]).tolist())
-            legal = j not in parents and must <= set(parents) and len(parents) <= max(most, len(must))
+            must = [] if mask is None else np.flatnonzero(mask.required[:, j]).tolist()
+            paid = rank(R, must) + len(parents) - len(must)
+            legal = j not in parents and set(must) <= set(parents) and paid <= max(most, rank(R, must))
             legal = legal and (mask is None or mask.allowed[parents, j].all())
-            if legal and np.linalg.matrix_rank(R[np.ix_(parents, parents)], tol=1e-9) == len(parents):
-                left = max(left_over(R, j, parents), 1e-12)
+            if legal and rank(R, parents) == paid:
+                explained = R[j, parents] @ np.linalg.pinv(R[np.ix_(parents, parents)], rcond=1e-9) @ R[parents, j]
+                left = max(R[j, j] - explained, 1e-12)
                 misfit = 0 if R[j, j] <= 0 else n * np.log(left) if unit is None else n * left / unit[j]
-                scores[j, code] = misfit + c * len(parents)
+                scores[j, code] = misfit + c * paid
     return scores
 
 
@@ -167,12 +176,12 @@ def test_all_graphs_of_fewer_rows_than_columns(n):
 def test_all_graphs_of_any_small_table(data):
     d, n = data.draw(st.integers(1, 4)), data.draw(st.integers(2, 9))
     rows = data.draw(st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=n, max_size=n))
-    edges = st.lists(st.sampled_from([(i, j) for i in range(d) for j in range(d) if i < j] or [(0, 0)]), max_size=3)
+    rules = data.draw(st.lists(st.sampled_from(["free", "free", "forward", "back", "apart", "required"]), min_size=6))
     allowed, required = ~np.eye(d, dtype=bool), np.zeros((d, d), dtype=bool)
-    for i, j in data.draw(edges):
-        allowed[j, i] = False
-    for i, j in data.draw(edges):
-        allowed[i, j] = False
+    for (i, j), rule in zip(combinations(range(d), 2), rules):
+        allowed[i, j] = rule in ("free", "forward", "required")
+        allowed[j, i] = rule in ("free", "back")
+        required[i, j] = rule == "required"
     moments = Moments.from_array(np.array(rows, dtype=float))
     limits = (np.broadcast_to(limit, (d, d)) for limit in (-np.inf, np.inf))
     check_all(

@@ -232,11 +232,11 @@ def _rules(
 
 
 def _estimate_rounding(criterion: ParentCriterion, unit: Floats | None, adjacency: Bools) -> float:
-    """How far two sums of scores of the same graph may be apart: correlations hold shares to a few units of 2e-16."""
+    """How far two sums of scores of the same graph may be apart: correlations hold shares to some units of 2e-16."""
     R = criterion.correlation
     shares = residual_variances(R, least_squares(R, adjacency)) if unit is None else unit
     varying = np.maximum(shares, EXPLAINED)[criterion.deviation > 0]
-    return TOLERANCE + 8 * float(np.finfo(np.float64).eps * criterion.n * (1 / varying).sum())
+    return TOLERANCE + 32 * float(np.finfo(np.float64).eps * criterion.n * (1 / varying).sum())
 
 
 def _adjacency(parents: NDArray[np.uint32]) -> Bools:
