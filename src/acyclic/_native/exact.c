@@ -5,7 +5,6 @@
    those above it move down by one. A table of minima holds copies of scores, never sums that were rounded another way:
    which set a minimum is that of is found again by comparing entries, and nothing but scores is stored. */
 #include "selection.h"
-#include <math.h>
 #include <string.h>
 
 typedef uint32_t Set;
@@ -23,32 +22,23 @@ static Set widen(Set set, int node)
 /* ---- Scores of all parent sets of one target ------------------------------------------------------------------------
 
    Depth first over the candidates. A step takes one parent out of the covariances of the candidates that may follow, of
-   which most steps have few left: with all that it costs, a set takes a handful of operations and a logarithm. */
+   which most steps have few left: on average a set takes a handful of operations and a logarithm. */
 
 typedef struct {
     Criterion criterion;
     int target;
-    double own;
     double *table;
     Set bit[EXACT_NODES];
     Stop stop;
 } Walk;
-
-static double score(const Walk *w, double variance, int count)
-{
-    const Criterion *s = &w->criterion;
-    double left = variance > EXPLAINED ? variance : EXPLAINED;
-    double misfit = w->own <= 0 ? 0 : s->unit ? s->n * left / s->unit[w->target] : s->n * log(left);
-    return misfit + s->c * count;
-}
 
 static int row_start(int j)
 {
     return j * (j + 1) / 2;
 }
 
-/* Covariances of candidates 0..k-1 by rows up to their diagonal, then those with the target: A has them given some set,
-   the j before j get them in B given j too. */
+/* A: covariances, given some set, of candidates 0..k-1 by rows up to the diagonal, then those with the target. B: those
+   of candidates 0..j-1, given j too. */
 static void eliminate(int k, int j, const double *restrict A, double *restrict B)
 {
     const double *row = A + row_start(j), *cross = A + row_start(k);
@@ -71,7 +61,7 @@ static void walk(Walk *w, double *A, int k, double variance, Set set, int count)
         double own = A[row_start(j) + j], left = variance - cross[j] * cross[j] / own;
         if (!(own > DEPENDENT))
             continue;
-        w->table[set | w->bit[j]] = score(w, left, count);
+        w->table[set | w->bit[j]] = criterion_score(&w->criterion, w->target, left, count);
         if (j > 0 && count < w->criterion.max_parents) {
             eliminate(k, j, A, B);
             walk(w, B, j, left, set | w->bit[j], count);
@@ -88,7 +78,6 @@ static void score_all(Walk *w, int target, const uint8_t *allowed, const uint8_t
     int d = s->stride, column[EXACT_NODES], k = 0, first_required, count = 0;
     Set set = 0;
     w->target = target;
-    w->own = s->R[target * d + target];
     for (int a = 0; a < d; a++)
         if (a != target && (!allowed || allowed[a]) && !(required && required[a]))
             column[k++] = a;
@@ -103,7 +92,7 @@ static void score_all(Walk *w, int target, const uint8_t *allowed, const uint8_t
             room[row_start(q) + p] = s->R[(q < k ? column[q] : target) * d + column[p]];
     for (size_t i = 0; i < (size_t)1 << (d - 1); i++)
         w->table[i] = INFINITY;
-    double variance = w->own;
+    double variance = s->R[target * d + target];
     while (k > first_required) {
         double *cross = room + row_start(k), own = room[row_start(k) - 1];
         set |= w->bit[--k];
@@ -116,7 +105,7 @@ static void score_all(Walk *w, int target, const uint8_t *allowed, const uint8_t
             memmove(room + row_start(k), cross, sizeof(double) * (size_t)k);
         }
     }
-    w->table[set] = score(w, variance, count);
+    w->table[set] = criterion_score(s, target, variance, count);
     walk(w, room, k, variance, set, count);
 }
 
@@ -378,8 +367,9 @@ static void prepare_around(Around *m, int target)
 
 /* For each target j of first..last-1 and all others u, w: the score of the best graph with u -> j (with[j, u]); where u
    comes before j and is not its parent (apart[j, u]; INFINITY if the best graph, whose `parents` are given, does not
-   join them); with u -> j <- w (colliders[j, u, w]). Where that is not above `limit`, parents of all nodes in that graph, d numbers for each entry, in with_graphs, apart_graphs and
-   collider_graphs. Returns 0, NO_MEMORY or STOPPED; then what was written is worth nothing. */
+   join them); with u -> j <- w (colliders[j, u, w]). Where that is not above `limit`, the parents of all nodes in that
+   graph, d numbers for each entry, in with_graphs, apart_graphs and collider_graphs. Returns 0, NO_MEMORY or STOPPED;
+   then what was written is worth nothing. */
 int exact_margins(int d, int first, int last, const double *R, double n, double c, const double *unit,
                   const uint8_t *allowed, const uint8_t *required, int max_parents, const double *best,
                   const double *before, const double *after, const uint32_t *parents, double limit, double tolerance,

@@ -3,7 +3,6 @@
    Forward is orthogonal matching pursuit on the correlation matrix: for every candidate its variance and its covariance
    with the target, given the chosen, are kept up to date, so that a new parent costs O(candidates * parents). */
 #include "selection.h"
-#include <math.h>
 #include <string.h>
 
 WIDE static void subtract(int m, double t, const double *restrict x, double *restrict y)
@@ -186,11 +185,7 @@ void regression_shrink(Regression *g, int locked)
 
 double regression_score(const Regression *g)
 {
-    const Criterion *s = &g->criterion;
-    double left = g->kept_variance > EXPLAINED ? g->kept_variance : EXPLAINED;
-    double own = s->R[(int64_t)g->target * s->stride + g->target];
-    double misfit = own <= 0 ? 0 : s->unit ? s->n * left / s->unit[g->target] : s->n * log(left);
-    return misfit + s->c * g->kept_count;
+    return criterion_score(&g->criterion, g->target, g->kept_variance, g->kept_count);
 }
 
 static int most_explaining(const Regression *g, const uint8_t *allowed, double *most)

@@ -2,6 +2,7 @@
 #ifndef ACYCLIC_SELECTION_H
 #define ACYCLIC_SELECTION_H
 #include "kernels.h"
+#include <math.h>
 
 /* What a set of parents costs: n log(variance) + c |parents| where `unit` is NULL, and with a common noise variance
    n variance / unit[target] + c |parents|. Variances are shares of the target's own.
@@ -23,6 +24,14 @@ typedef struct {
 /* The share of its variance at which a target counts as explained: what is left then is rounding, and its logarithm
    must not decide between sets of parents. */
 #define EXPLAINED 1e-12
+/* Score of so many parents that leave this share of the target's variance; a constant target is explained by none. */
+static inline double criterion_score(const Criterion *s, int target, double variance, int parents)
+{
+    double left = variance > EXPLAINED ? variance : EXPLAINED, own = s->R[(int64_t)target * s->stride + target];
+    double misfit = own <= 0 ? 0 : s->unit ? s->n * left / s->unit[target] : s->n * log(left);
+    return misfit + s->c * parents;
+}
+
 /* A detour takes a candidate that is worth at least this share of its cost. */
 #define DETOUR_SHARE 0.1
 
