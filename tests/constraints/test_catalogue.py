@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from acyclic.constraints.catalogue import CONSTRAINTS, OnComponents, constraint
+from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 
 B3 = np.array([[0, 0.5, 0], [0, 0, 0.4], [0.3, 0, 0]])
@@ -301,6 +302,66 @@ class TestSpectralRadius:
             B = positive(7, 0.5, seed) * (np.random.default_rng(seed).random((7, 7)) < 0.6)
             bound = constraint("spectral-radius", bound="least").value_and_gradient(B)[0]
             assert bound >= max_radius(B) * (1 - 1e-12)
+
+
+class TestNobears:
+    """The spectral radius as NOBEARS computes it."""
+
+    made = constraint("spectral-radius", bound="nobears")
+
+    def naive(self, B, rounds=5, shift=1e-6):
+        A, u, v = B + shift * np.ones_like(B), np.ones(len(B)), np.ones(len(B))
+        for _ in range(rounds):
+            u, v = A @ u / np.linalg.norm(A @ u), v @ A / np.linalg.norm(v @ A)
+        return u, v, (v @ A @ u) / (v @ u)
+
+    @pytest.mark.parametrize("B", [B3, C4, positive(7, 0.8), permuted_triangle(12, 1, 2.0, 0.4)])
+    def test_is_five_power_rounds_with_a_shift(self, B):
+        u, v, expected = self.naive(B)
+        h, G = self.made.value_and_gradient(B)
+        assert_allclose(h, expected, rtol=1e-12)
+        assert_allclose(G, np.outer(v, u) / (v @ u), rtol=1e-12)
+
+    @pytest.mark.parametrize("d", SIZES)
+    def test_gradient_takes_the_vectors_as_constants(self, d):
+        B = positive(d, 0.8)
+        u, v, _ = self.naive(B)
+        G, A = self.made.value_and_gradient(B)[1], B + 1e-6
+        for at in np.ndindex(B.shape):
+            moved = [A.copy(), A.copy()]
+            moved[0][at] += 1e-4
+            moved[1][at] -= 1e-4
+            above, below = ((v @ M @ u) / (v @ u) for M in moved)
+            # The form is linear in A: differences carry rounding only, of numbers around 1 over a step of 2e-4.
+            assert abs((above - below) / 2e-4 - G[at]) < 1e-10
+
+    def test_is_far_from_zero_at_a_true_dag(self):
+        """Why NOTEARS with it never meets its tolerance: 30 nodes, ER2, weights of the paper's simulations."""
+        B = simulate(30, 2, graph="ER2", random_state=4).graph.weights ** 2
+        assert constraint("geometric").value_and_gradient(B)[0] == 0 == constraint("spectral-radius").evaluate(B).value
+        assert_allclose(self.made.value_and_gradient(B)[0], 0.93, atol=0.005)
+        converged = constraint("spectral-radius", bound="nobears", rounds=5000)
+        assert_allclose(converged.value_and_gradient(B)[0], np.abs(np.linalg.eigvals(B + 1e-6)).max(), rtol=1e-6)
+        assert converged.value_and_gradient(B)[0] > 0.4
+
+    def test_many_rounds_lead_to_the_perron_root(self):
+        B = positive(9, 0.7)
+        many = constraint("spectral-radius", bound="nobears", rounds=200, shift=1e-14)
+        h, G = constraint("spectral-radius").value_and_gradient(B)
+        assert_allclose(many.value_and_gradient(B)[0], h, rtol=1e-10)
+        assert_allclose(many.value_and_gradient(B)[1], G, rtol=1e-8)
+
+    @pytest.mark.parametrize("radius", [1e-6, 0.9, 30.0, 1e6])
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_is_finite_everywhere(self, radius, dtype):
+        for B in (np.zeros((20, 20)), positive(20, radius), permuted_triangle(20, 0, radius)):
+            found = self.made.evaluate(B.astype(dtype))
+            assert 0 < found.value < np.inf and np.isfinite(found.gradient).all() and found.gradient.dtype == dtype
+
+    @pytest.mark.parametrize("shift", [0.0, -1e-6, np.inf, np.nan])
+    def test_a_shift_is_needed(self, shift):
+        with pytest.raises(InputError, match="shift has to be positive"):
+            constraint("spectral-radius", bound="nobears", shift=shift)
 
 
 def max_radius(B):

@@ -23,7 +23,7 @@ from scipy.linalg import expm, lapack
 from acyclic._native import strong_components
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
 from acyclic.constraints.components import OnComponents
-from acyclic.constraints.perron import least_bound, perron
+from acyclic.constraints.perron import least_bound, perron, power_rounds
 from acyclic.constraints.powers import PowerChain, PowerSums
 from acyclic.errors import InputError
 
@@ -164,12 +164,17 @@ class SpectralRadius(Constraint):
     ``bound="least"`` gives instead the smooth upper bound of Zhu et al. (2021): ``rounds`` times b = r^a∘c^(1−a)
     (row sums r, column sums c), S ← Diag(b)⁻¹ S Diag(b); h = Σ b of the last round. The bound is not zero on a DAG with
     paths longer than about twice the rounds.
+    ``bound="nobears"`` gives what the code of NOBEARS computes, no bound at all: vᵀAu/(vᵀu) with A = B + ``shift`` in
+    every entry and vectors u and v of ``rounds`` power rounds from ones, which its gradient v uᵀ/(vᵀu) takes as
+    constants. It is far from zero on a DAG, and the gradient is not that of the value. NOBEARS starts from the vectors
+    of its last step, so that they converge as W settles; its value at a DAG stays as far from zero.
     """
 
     name = "spectral-radius"
     bound: str | None = None
     rounds: int = 5
     balance: float = 0.9
+    shift: float = 1e-6
 
     @property
     def support(self) -> Support:  # type: ignore[override]
@@ -177,10 +182,12 @@ class SpectralRadius(Constraint):
         return "cyclic nodes" if self.bound is None else "all"
 
     def __post_init__(self) -> None:
-        if self.bound not in (None, "least"):
-            raise InputError(f'bound has to be None or "least"; got {self.bound!r}')
+        if self.bound not in (None, "least", "nobears"):
+            raise InputError(f'bound has to be None, "least" or "nobears"; got {self.bound!r}')
         if self.rounds < 1 or not 0 <= self.balance <= 1:
             raise InputError(f"rounds ≥ 1 and 0 ≤ balance ≤ 1 are needed; got {self.rounds} and {self.balance}")
+        if not 0 < self.shift < inf:
+            raise InputError(f"shift has to be positive; got {self.shift}")
 
     def linear_coefficient(self, size: int) -> float:
         """See Constraint: a node off the cycles leaves the radius as it is."""
@@ -190,6 +197,8 @@ class SpectralRadius(Constraint):
         """See Constraint."""
         if self.bound == "least":
             value, gradient = least_bound(B.astype(np.float64), self.rounds, self.balance)
+        elif self.bound == "nobears":
+            value, gradient = power_rounds(B.astype(np.float64), self.rounds, self.shift)
         else:
             value, gradient = perron(B.astype(np.float64))
         return Evaluation(value, gradient.astype(B.dtype), None)

@@ -1,4 +1,4 @@
-"""The largest eigenvalue of a non-negative matrix, its gradient, and the LEAST bound on it."""
+"""The largest eigenvalue of a non-negative matrix, its gradient, the LEAST bound on it, and NOBEARS' estimate."""
 
 from typing import Any
 
@@ -93,6 +93,17 @@ def _balance(B: Matrix) -> Matrix:
     result: Any = lapack.dgebal(B, scale=1, permute=0)
     scale: Matrix = result[3]
     return scale
+
+
+def power_rounds(B: Matrix, rounds: int, shift: float) -> tuple[float, Matrix]:
+    """vᵀAu/(vᵀu) for A = B + shift and vectors of so many power rounds from ones, and its slope for fixed vectors."""
+    A = B + shift
+    u = v = np.ones(len(A))
+    for _ in range(rounds):
+        u, v = A @ u, A.T @ v
+        u, v = u / np.linalg.norm(u), v / np.linalg.norm(v)
+    slope = np.outer(v, u) / float(v @ u)
+    return float(np.vdot(slope, A)), slope
 
 
 def least_bound(B: Matrix, rounds: int, balance: float) -> tuple[float, Matrix]:
