@@ -79,6 +79,17 @@ def test_unequal_noise_starts_from_the_solution_for_equal_noise(data):
     assert [(p.round, p.penalty) for p in both.solution_.trace] == [(1, 50.0), (2, 5.0), (3, 50.0), (4, 5.0)]
 
 
+@pytest.mark.parametrize(
+    ("settings", "penalties"),
+    [({}, [50.0, 5.0]), ({"detour": 1}, [5.0]), ({"detour": 3}, [15.0, 5.0]), ({"inner": "lbfgs"}, [5.0]),
+     ({"inner": "lbfgs", "detour": 10}, [50.0, 5.0])],
+)  # fmt: skip
+def test_the_detour_is_that_of_the_minimiser_unless_given_and_the_verdict_names_it(data, settings, penalties):
+    fit = Golem(**settings).fit(data.X)
+    assert [p.penalty for p in fit.solution_.trace] == penalties
+    assert fit.verdict_.settings.get("detour") == (penalties[0] / 5 if len(penalties) > 1 else None)
+
+
 def test_a_given_l1_replaces_the_published_ones(data):
     assert Golem().fit(data.X).verdict_.settings["l1"] == 0.02
     assert Golem(noise="unequal").fit(data.X).verdict_.settings["l1"] == 0.002
@@ -107,6 +118,7 @@ def test_adam_makes_the_steps_it_was_given(data):
         ({"inner": "newton"}, "inner has to be one of proximal-newton, adam, lbfgs; got 'newton'"),
         ({"h_weight": 0.0}, "h_weight has to be above 0 and finite; got 0.0"),
         ({"h_weight": np.nan}, "h_weight has to be above 0 and finite; got nan"),
+        ({"detour": 0.5}, "detour has to be at least 1"),
         ({"steps": 0}, "steps has to be a whole number, at least 1; got 0"),
         ({"rate": -1.0}, "rate has to be above 0 and finite; got -1.0"),
         ({"l1": -0.1}, "l1 has to be at least 0 and finite, or None; got -0.1"),

@@ -51,6 +51,10 @@ class Golem(ContinuousLearner):
         precision); or L-BFGS-B on doubled variables. All minimise the same function.
     steps, rate
         Settings of Adam.
+    detour : float, optional
+        How many times ``h_weight`` the weight of a first minimisation is, from which the one that counts starts; 1 for
+        none, as published. If left out, 10 under proximal Newton, whose long steps from zero may leave the valley that
+        small ones follow, and 1 under the others.
     pruning, start, knowledge, time_limit, callback, checkpoint, n_jobs
         As for `Notears`.
 
@@ -70,6 +74,7 @@ class Golem(ContinuousLearner):
         "inner": one_of("proximal-newton", "adam", "lbfgs"),
         "steps": whole(least=1),
         "rate": number(above=0),
+        "detour": number(least=1) | NONE,
     }
 
     def __init__(
@@ -83,6 +88,7 @@ class Golem(ContinuousLearner):
         inner: str = "proximal-newton",
         steps: int = 100_000,
         rate: float = 1e-3,
+        detour: float | None = None,
         pruning: str = "edges",
         start: Floats | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
@@ -99,6 +105,7 @@ class Golem(ContinuousLearner):
         self.inner = inner
         self.steps = steps
         self.rate = rate
+        self.detour = detour
         self.pruning = pruning
         self.start = start
         self.knowledge = knowledge
@@ -114,6 +121,11 @@ class Golem(ContinuousLearner):
             return lbfgs
         return partial(proximal_newton, max_steps=STEPS_ALONE, threads=effective_n_jobs(self.n_jobs))
 
+    def _detour(self) -> float:
+        if self.detour is not None:
+            return self.detour
+        return DETOUR if self.inner == "proximal-newton" else 1.0
+
     def _l1(self, noise: str) -> float:
         return PUBLISHED_L1[noise] if self.l1 is None else self.l1
 
@@ -125,7 +137,7 @@ class Golem(ContinuousLearner):
         if self.start is not None:
             problems = problems[-1:]
         *way, last = problems
-        detour = DETOUR if self.inner == "proximal-newton" else None
+        detour = self._detour() if self._detour() > 1 else None
         loop, minimise = SoftPenalty(self.h_weight, detour, tuple(way)), self._minimiser()
         state = monitor.run(lambda s: loop(last, minimise, monitor, s), State(last.start(self.start)))
         point = last.at(state.reached, Penalty(alpha=self.h_weight))
@@ -134,4 +146,5 @@ class Golem(ContinuousLearner):
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:
         # Gaussian noise of unequal variances identifies the equivalence class and no more.
         orientation = Orientation.EQUAL_VARIANCES if self.noise == "equal" else Orientation.INDEPENDENCE
-        return orientation, {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise)}
+        detour = {"detour": self._detour()} if self._detour() > 1 else {}
+        return orientation, {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise), **detour}
