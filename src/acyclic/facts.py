@@ -26,6 +26,8 @@ class Ended(StrEnum):
     PENALTY_SPENT = "penalty-spent"
     STEPS_SPENT = "steps-spent"
     NOT_FINITE = "not-finite"
+    EVALUATIONS_SPENT = "evaluations-spent"
+    """The constraint was evaluated as often as was allowed."""
     TIME_LIMIT = "time-limit"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"
@@ -50,7 +52,7 @@ _CONVERGED = {
     Ended.NO_BETTER_MOVE,
     Ended.COMPLETE,
 }
-_STOPPED = {Ended.TIME_LIMIT, Ended.CALLBACK, Ended.INTERRUPTED}
+_STOPPED = {Ended.EVALUATIONS_SPENT, Ended.TIME_LIMIT, Ended.CALLBACK, Ended.INTERRUPTED}
 
 
 class Orientation(StrEnum):
