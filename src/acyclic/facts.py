@@ -27,7 +27,7 @@ class Ended(StrEnum):
     STEPS_SPENT = "steps-spent"
     NOT_FINITE = "not-finite"
     EVALUATIONS_SPENT = "evaluations-spent"
-    """The constraint was evaluated as often as was allowed."""
+    """As many evaluations were made as were allowed, of a constraint or of tests."""
     TIME_LIMIT = "time-limit"
     CALLBACK = "callback"
     INTERRUPTED = "interrupted"

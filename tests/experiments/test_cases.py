@@ -71,10 +71,18 @@ def test_the_seed_of_a_case_gives_the_rows_of_simulate():
 
 @pytest.mark.parametrize(
     ("limit", "other", "expected"),
-    [(None, None, True), (None, 5.0, False), (5.0, None, True), (5.0, 5.0, True), (6.0, 5.0, False)],
+    [(None, None, True), (None, 5, False), (5, None, True), (5, 5, True), (6, 5, False)],
 )
-def test_limits_are_compared(limit, other, expected):
-    assert case(time_limit=limit).within(other) is expected
+@pytest.mark.parametrize("name", ["time_limit", "evaluations"])
+def test_limits_are_compared(name, limit, other, expected):
+    one, two = case(**{name: limit}), case(**{name: other})
+    assert one.within(two) is expected and one.key == two.key
+    assert getattr(one.widened(two), name) == (None if None in (limit, other) else max(limit, other))
+    assert one.within(one.widened(two)) and two.within(one.widened(two))
+
+
+def test_less_time_does_not_make_up_for_more_evaluations():
+    assert not case(time_limit=5.0, evaluations=9).within(case(time_limit=6.0, evaluations=8))
 
 
 @pytest.mark.parametrize("value", [None, [1], {"a": 1}, math.nan, math.inf])

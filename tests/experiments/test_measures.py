@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.experiments.cases import Case, pairs
 from acyclic.experiments.measures import MEASURES, check_constraint, draw_truth
@@ -98,6 +99,63 @@ def test_a_limit_that_the_learner_heeds_is_told():
     for learner in ("learn", "OrderSearch", "EqualVariance", "Ges", "Mmhc"):
         _, whole = measured({"learner": learner}, {**DATA, "n_nodes": 60, "n": 70}, limit=1e-6)
         assert whole.values["stopped_early"] and not whole.values["converged"], learner
+
+
+CAPPED = {
+    "Notears": {"constraint": "exponential"},
+    "Notears by L-BFGS-B": {"inner": "lbfgs"},
+    "Golem": {"constraint": "fast-tmpi"},
+    "Golem by Adam": {"inner": "adam"},
+    "NoCurl": {"inner": "lbfgs"},
+    "NotearsMlp": {},
+    "NotearsMlp by L-BFGS-B": {"inner": "lbfgs"},
+    "DagGnn": {},
+    "GranDag": {},
+    "Mmpc": {"max_conditioning": "none"},
+}
+
+
+@pytest.mark.parametrize("name", CAPPED)
+def test_a_cap_on_evaluations_ends_every_kind_of_fit_at_the_same_place_each_time(name):
+    learner = name.partition(" ")[0]
+    if learner in ("NotearsMlp", "DagGnn", "GranDag"):
+        pytest.importorskip("torch")
+    case = Case("fit", pairs({**DATA, "n": 100}), pairs({"learner": learner, **CAPPED[name]}), 0, None, 15)
+    first, second = (MEASURES["fit"].compute(case).values for _ in range(2))
+    assert first == second and first["stopped_early"] and not first["converged"]
+    assert first["ended"] == "evaluations-spent" and 15 < first["evaluations"] <= 20
+
+
+def test_evaluations_are_counted_and_change_nothing():
+    case, outcome = measured({"learner": "Notears", "constraint": "exponential"})
+    fit = acyclic.Notears(constraint="exponential").fit(draw_truth(case).X)
+    assert outcome.values["edges"] == np.argwhere(fit.causal_graph_.adjacency).tolist()
+    assert outcome.values["evaluations"] > fit.solution_.steps and outcome.values["ended"] == "constraint-met"
+    assert measured({"learner": "EqualVariance"})[1].values["evaluations"] is None
+
+
+def test_options_of_the_constraint_are_settings_of_the_method():
+    case, outcome = measured({"learner": "Golem", "constraint": "spectral-radius", "bound": "nobears", "rounds": 3})
+    chosen = acyclic.constraint("spectral-radius", bound="nobears", rounds=3)
+    fit = acyclic.Golem(constraint=chosen).fit(draw_truth(case).X)
+    assert outcome.values["edges"] == np.argwhere(fit.causal_graph_.adjacency).tolist()
+    other = measured({"learner": "Golem", "constraint": "spectral-radius"})[1]
+    assert other.values["h"] != outcome.values["h"]
+
+
+def test_mmpc_is_scored_as_a_skeleton_with_every_edge_as_both_arcs():
+    case, outcome = measured({"learner": "Mmpc", "max_conditioning": "none"})
+    data = draw_truth(case)
+    skeleton = mmpc(acyclic.Moments.from_array(data.X), max_conditioning=None)
+    assert outcome.values["n_edges"] == len(skeleton.undirected_edges()) > 0
+    assert outcome.values["shd"] == shd(data.graph, skeleton) >= outcome.values["n_edges"]
+    assert outcome.values["converged"] and outcome.values["ended"] == "complete"
+
+
+def test_mmhc_without_a_cap_conditions_on_sets_of_all_sizes():
+    case, outcome = measured({"learner": "Mmhc", "max_conditioning": "none"})
+    fit = acyclic.Mmhc(max_conditioning=None).fit(draw_truth(case).X)
+    assert outcome.values["edges"] == np.argwhere(fit.causal_graph_.adjacency).tolist()
 
 
 @pytest.mark.filterwarnings("ignore:.*did not converge")

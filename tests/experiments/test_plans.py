@@ -5,7 +5,7 @@ import re
 import pytest
 
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.experiments.measures import MEASURES, make_estimator
+from acyclic.experiments.measures import MEASURES, OTHERS, make_estimator
 from acyclic.experiments.plans import Setting, load_plan, plan_names, read_plan
 from acyclic.experiments.store import Record, Store
 
@@ -17,6 +17,7 @@ measure = "fit"
 drawing = "row"
 runs = 3
 time_limit = 60
+evaluations = 9_000
 
 [data]
 sem = "linear"
@@ -35,6 +36,7 @@ constraint = "exponential"
 then = "kkt_search"
 only = { graph = "ER1", n_nodes = [8] }
 time_limit = 5
+evaluations = 700
 
 [methods."Empty"]
 learner = "empty"
@@ -106,8 +108,9 @@ def test_settings_are_all_combinations_less_what_a_method_leaves_out(read):
 def test_cases_come_run_by_run_with_the_limits_and_runs_of_their_methods(read):
     cases = read().cases()
     assert [case.run for case in cases] == [0] * 9 + [1] * 5 + [2] * 5
-    limits = {dict(case.method)["constraint"]: case.time_limit for case in cases if dict(case.method).get("constraint")}
-    assert limits == {"fast-tmpi": 60, "exponential": 5}
+    fits = [case for case in cases if dict(case.method).get("constraint")]
+    limits = {dict(case.method)["constraint"]: (case.time_limit, case.evaluations) for case in fits}
+    assert limits == {"fast-tmpi": (60, 9000), "exponential": (5, 700)}
     assert [case.setting for case in cases[:9]] == [setting.key for setting in read().settings()]
 
 
@@ -158,6 +161,8 @@ MISTAKES = {
     "runs": ("runs = 3", "runs = 0", "runs is 0; give a whole number"),
     "runs, a word": ("runs = 3", "runs = true", "runs is True; give a whole number"),
     "limit": ("time_limit = 60", "time_limit = -1", "time_limit is -1; give a number of seconds above 0"),
+    "cap": ("evaluations = 9_000", "evaluations = 0.5", "evaluations is 0.5; give a whole number, at least 1"),
+    "option": ("l1 = 0.1", "eps2 = 0.1", '"TMPI" gives eps2, which Notears does not have; .*pruning.*, eps, loop'),
     "data": ("n = 100", "rows = 100", r"rows is unknown in \[data\]; .*graph.*n_nodes"),
     "no value": ("n_nodes = [5, 8]", "n_nodes = []", r"data.n_nodes is \[\]"),
     "a value twice": ("n_nodes = [5, 8]", "n_nodes = [5, 5.0]", "data.n_nodes .* names a value twice"),
@@ -170,7 +175,7 @@ MISTAKES = {
     "search": ('then = "kkt_search"', 'then = "luck"', "is followed by 'luck'; .*kkt_search-published"),
     "only": ('only = { graph = "ER1"', 'only = { sort = "ER1"', "sort is unknown in .*only"),
     "measure of a method": ("runs = 1\n", 'measure = "x"\n', "measure is 'x'"),
-    "quick": ("[quick]\nruns", "[quick]\nrun", r"run is unknown in \[quick\]; .*runs, time_limit, data, methods"),
+    "quick": ("[quick]\nruns", "[quick]\nrun", r"run is unknown in \[quick\]; .*runs, time_limit, evaluations, data"),
     "quick label": ('methods = ["TMPI", "Empty"]', 'methods = ["Full"]', "quick.methods is 'Full'; give one of TMPI"),
     "quick data": ("data = { n_nodes = 5 }", "data = { noise = 5 }", r"noise is unknown in \[quick.data\]"),
     "published label": ('method = "Empty"', 'method = "None"', "published.method is 'None'; give one of TMPI"),
@@ -202,6 +207,7 @@ def test_unknown_names():
 
 def test_every_figure_and_table_of_the_paper_has_a_plan():
     figures = {f"figure-{i}" for i in range(1, 5)} | {"table-1", "table-2", "nonlinear"}
+    figures |= {"figure-2-published", "figure-3-published"}
     appendix = {"metrics", "sf2", "n200", "500-nodes", "kkts", "er6", "truncation"}
     assert set(plan_names()) == figures | {f"appendix-{name}" for name in appendix}
     assert plan_names()[0] == "figure-1" and plan_names()[-1].startswith("appendix")
@@ -214,14 +220,15 @@ def test_shipped_plans_load_and_their_learners_can_be_made(name, quick):
     assert plan.quick is quick and plan.title and plan.paper and len(plan.about) > 80
     cases = plan.cases(runs=1)
     assert cases and len({case.key for case in cases}) == len(cases)
-    assert {case.measure for case in cases} <= set(MEASURES) and all(case.time_limit for case in cases)
+    assert {case.measure for case in cases} <= set(MEASURES) and not any(case.time_limit for case in cases)
+    assert all(case.evaluations or case.measure == "products" for case in cases)
     for setting in plan.settings():
         for theirs in plan.published:
             assert theirs.data.items() <= {**setting.data, **theirs.data}.items()
         if "learner" in setting.method:
             pytest.importorskip("torch") if setting.method["learner"] in ("NotearsMlp", "DagGnn", "GranDag") else None
             learner = make_estimator(setting.method, 1.0, 3)
-            assert learner is None if setting.method["learner"] == "empty" else learner.time_limit == 1.0
+            assert learner is None if setting.method["learner"] in OTHERS else learner.time_limit == 1.0
     assert all(any(theirs.method == setting.label for setting in plan.settings()) for theirs in plan.published) or quick
 
 
@@ -237,10 +244,44 @@ def test_quick_cases_that_differ_from_the_full_ones_differ_in_data_only(name):
 
 @pytest.mark.parametrize("name", ["figure-1", "appendix-metrics", "appendix-kkts"])
 def test_fits_are_shared_with_figures_2_and_3(name):
-    known = {case.key for source in ("figure-2", "figure-3") for case in load_plan(source).cases(runs=1)}
+    sources = ("figure-2", "figure-3", "figure-2-published")
+    known = {case.key for source in sources for case in load_plan(source).cases(runs=1)}
     plan = load_plan(name)
     new = {dict(case.method).get("then", case.measure) for case in plan.cases(runs=1) if case.key not in known}
     assert new <= {"kkt_search", "kkt_search-published", "gradient-norms"}
+
+
+PUBLISHED = {
+    "figure-2-published": {
+        "Notears": {"inner": "lbfgs"},
+        "NoCurl": {"inner": "lbfgs", "lambda1": 1000, "lambda2": 1000},
+    },
+    "figure-3-published": {"Golem": {"inner": "adam", "steps": 100_000, "rate": 0.001, "l1": 0.02, "h_weight": 5}},
+}
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_procedures_are_the_published_ones(name):
+    plan = load_plan(name)
+    for label, method in plan.methods.items():
+        wanted = PUBLISHED[name].get(method.settings["learner"], {})
+        assert wanted.items() <= method.settings.items(), label
+        # Adam evaluates the constraint once for each step, and once at the end.
+        assert plan.evaluations > method.settings.get("steps", 0) + 1
+        if method.settings.get("constraint") == "spectral-radius":
+            assert method.settings["bound"] == "nobears"
+        if method.settings["learner"] in ("Mmpc", "Mmhc"):
+            assert make_estimator(method.settings) is None or make_estimator(method.settings).max_conditioning is None
+
+
+@pytest.mark.parametrize("name", plan_names())
+def test_the_detour_of_golem_is_named_where_it_is_taken(name):
+    plan = load_plan(name)
+    for label, method in plan.methods.items():
+        if method.settings.get("learner") == "Golem":
+            learner = make_estimator(method.settings)
+            assert ("detour" in label.replace("no detour", "")) is (learner._detour() > 1), label
+            assert "detour" in plan.about
 
 
 def test_learners_that_need_an_extra_say_so_before_anything_is_computed(read, monkeypatch):

@@ -146,7 +146,7 @@ def test_failures_are_shown_and_retried_on_request(plan, call, undrawn):
 
 def test_limits_are_told(plan, call, undrawn):
     plan(TEXT.replace("[5, 8]", "12").replace("n_nodes = 5", "n_nodes = 12"))
-    assert "4 of them ended by the time limit" in call("small", "--time-limit", "1e-9")[1]
+    assert "4 of them cut by a limit" in call("small", "--time-limit", "1e-9")[1]
     assert "4 to compute" in call("small", "--time-limit", "60")[1]
 
 

@@ -90,6 +90,8 @@ def test_the_same_case_twice_is_computed_once_under_the_longer_limit():
     found = merged([short, second, long])
     assert found == [short, second] and found[0].time_limit == 60.0 and found[1].time_limit is None
     assert merged([long, short])[0].time_limit == 60.0 and merged([long, first])[0].time_limit is None
+    few, many = (Case(first.measure, first.data, first.method, first.run, None, cap) for cap in (50, 900))
+    assert merged([few, many])[0].evaluations == 900 and merged([few, first])[0].evaluations is None
 
 
 def test_a_failure_is_stored_with_its_traceback_and_retried_on_request(store, monkeypatch):
@@ -136,6 +138,18 @@ def test_a_longer_limit_computes_again_what_the_shorter_ended(store):
     (record,) = store.records(keys=[short.key])
     assert not record.values["stopped_early"] and record.case.time_limit == 60.0
     assert run([short], store).computed == 0
+
+
+def test_more_evaluations_compute_again_what_fewer_ended(store):
+    notears = pairs({"learner": "Notears", "constraint": "exponential"})
+    few, many = (Case("fit", pairs(DATA), notears, 0, None, cap) for cap in (20, 100_000))
+    run([few], store)
+    (cut,) = store.records(keys=[few.key])
+    assert cut.ended_by_limit and cut.values["ended"] == "evaluations-spent" and cut.case.evaluations == 20
+    assert run([few], store).computed == 0 and run([many], store).computed == 1
+    (whole,) = store.records(keys=[few.key])
+    assert not whole.ended_by_limit and 20 < whole.values["evaluations"] < 100_000
+    assert run([few], store).computed == 0
 
 
 def test_progress_counts_cases_and_knows_which_take_long(store):

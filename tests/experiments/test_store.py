@@ -37,6 +37,25 @@ def test_a_record_comes_back_as_it_went_in(store):
     assert read.values["fdr"] == 0.1 + 0.2 and read.case.key == written.case.key
 
 
+def test_a_store_and_a_file_of_format_1_are_taken_over(tmp_path):
+    path, parquet, written = tmp_path / "old.sqlite", tmp_path / "old.parquet", record(case(limit=60.0))
+    with Store(path) as new:
+        new.add(written)
+        new.write_parquet(parquet)
+    database = sqlite3.connect(path)
+    database.executescript("ALTER TABLE results DROP COLUMN evaluations; PRAGMA user_version = 1;")
+    database.close()
+    with Store(path) as old:
+        assert old.records(keys=[written.case.key]) == [written]
+        capped = record(Case(written.case.measure, written.case.data, written.case.method, 1, None, 500))
+        old.add(capped)
+        assert old.records(keys=[capped.case.key])[0].case.evaluations == 500
+    polars = pytest.importorskip("polars")
+    polars.read_parquet(parquet).drop("evaluations").write_parquet(parquet)
+    with Store(tmp_path / "other.sqlite") as other:
+        assert other.read_parquet(parquet) == 1 and other.records(keys=[written.case.key]) == [written]
+
+
 def test_a_failure_keeps_its_traceback(store):
     written = record(case(), status="failed", values={}, traceback="Traceback …\n  ValueError: 'x'")
     store.add(written)

@@ -122,7 +122,7 @@ def test_a_fact_without_its_numbers_can_still_be_said(kinds):
 
 SAID = {
     "the time limit of 2.5 s was reached": Fact.of(Ended.TIME_LIMIT, seconds=2.5),
-    "the constraint was evaluated 90 times, as often as was allowed": Fact.of(Ended.EVALUATIONS_SPENT, evaluations=90),
+    "90 evaluations were made, as many as were allowed": Fact.of(Ended.EVALUATIONS_SPENT, evaluations=90),
     "the constraint fell to 1.0e-09, at most 1e-08": Fact.of(Ended.CONSTRAINT_MET, h=1e-9, h_tol=1e-8),
     "Adam made its 10 steps without reaching a minimum": Fact.of(Ended.STEPS_SPENT, minimiser="Adam", steps=10),
     "the largest weight is 0.1, below the threshold of 0.3; lower it or rescale": Fact.of(

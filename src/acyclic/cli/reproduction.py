@@ -210,9 +210,9 @@ def _told(cases: Sequence[Case], store: Store, tally: Tally | None, folder: Path
     records = store.records(keys={case.key for case in cases})
     failures = [record for record in records if record.status == "failed"]
     limited = sum(record.ended_by_limit for record in records)
-    facts = {"stored": len(records), "failed": len(failures), "ended_by_time_limit": limited}
+    facts = {"stored": len(records), "failed": len(failures), "cut": limited}
     output.data({"folder": str(folder), "computed": tally.computed if tally else 0, **facts})
-    output.say(f"{len(records)} cases are stored, {limited} of them ended by the time limit.")
+    output.say(f"{len(records)} cases are stored, {limited} of them cut by a limit.")
     if failures:
         rows = [[" ".join(f"{value}" for _, value in (*r.case.method, *r.case.data)), r.verdict] for r in failures]
         output.table(f"{len(failures)} failed", {"case": "left", "why": "left"}, rows[:MOST_FAILURES])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import TypeAlias, TypeVar
 
 from acyclic.errors import InputError
 
@@ -26,8 +27,9 @@ class Case:
         Settings, sorted by name; `pairs` makes them.
     run : int
         Number of the repetition, from 0.
-    time_limit : float, optional
-        Seconds. No part of the key: under a longer limit the same case is computed again only if the limit ended it.
+    time_limit, evaluations : float and int, optional
+        Seconds, and evaluations of the DAG constraint, that it may take. No part of the key: under larger limits the
+        same case is computed again only if one of the smaller ended it. Evaluations are the same on every machine.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Case:
     method: Pairs
     run: int
     time_limit: float | None = field(default=None, compare=False)
+    evaluations: int | None = field(default=None, compare=False)
 
     @property
     def key(self) -> str:
@@ -64,9 +67,29 @@ class Case:
     def _plain(self) -> dict[str, object]:
         return {"measure": self.measure, "data": dict(self.data), "method": dict(self.method)}
 
-    def within(self, limit: float | None) -> bool:
-        """Whether the case has no more time than under another limit."""
-        return limit is None or (self.time_limit is not None and self.time_limit <= limit)
+    def within(self, other: Case) -> bool:
+        """Whether the case may take no more time and no more evaluations than another."""
+        pairs = ((self.time_limit, other.time_limit), (self.evaluations, other.evaluations))
+        return all(_or_inf(own) <= _or_inf(others) for own, others in pairs)
+
+    def widened(self, other: Case) -> Case:
+        """The case under the larger of its own limits and those of another."""
+        return replace(
+            self,
+            time_limit=_larger(self.time_limit, other.time_limit),
+            evaluations=_larger(self.evaluations, other.evaluations),
+        )
+
+
+Limit = TypeVar("Limit", int, float)
+
+
+def _or_inf(limit: float | None) -> float:
+    return inf if limit is None else limit
+
+
+def _larger(one: Limit | None, other: Limit | None) -> Limit | None:
+    return None if one is None or other is None else max(one, other)
 
 
 def pairs(settings: Mapping[str, Scalar]) -> Pairs:

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -15,10 +15,12 @@ import numpy as np
 
 from acyclic.constraints.catalogue import constraint
 from acyclic.data.datasets import load_sachs
+from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.discrete.kkt import kkt_search
 from acyclic.errors import InputError
 from acyclic.experiments import counting, series
+from acyclic.experiments.capped import Capped, CappedMmpc, Count
 from acyclic.experiments.cases import Case
 from acyclic.facts import Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
@@ -27,13 +29,18 @@ from acyclic.graphs.metrics import compare, r2_sortability, varsortability
 from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import say_method
 from acyclic.learners import LEARNERS, Auto, DagLearner
+from acyclic.running import Monitor, State
 from acyclic.types import Floats
 
 # Learners by the names of their classes; `learn` is the one behind the call of that name.
 KINDS: Mapping[str, type[DagLearner]] = MappingProxyType(
     {**{kind.__name__: kind for kind in LEARNERS.values()}, "learn": Auto}
 )
-EMPTY = "empty"
+# Two answers that no learner gives: no edge at all, and the undirected skeleton of max-min parents and children.
+EMPTY, SKELETON = "empty", "Mmpc"
+OTHERS: Mapping[str, tuple[str, ...]] = MappingProxyType({EMPTY: (), SKELETON: ("alpha", "max_conditioning")})
+# Python's None, for which TOML has no word.
+NONE = "none"
 SEARCHES: Mapping[str, Callable[[Floats, Dag], Dag]] = MappingProxyType(
     {"kkt_search": kkt_search, "kkt_search-published": partial(kkt_search, thorough=False)}
 )
@@ -102,21 +109,58 @@ def draw_truth(case: Case) -> Truth:
     return Truth(X, table.graphs["17"])
 
 
-def make_estimator(settings: Mapping[str, Any], time_limit: float | None = None, seed: int = 0) -> DagLearner | None:
-    """The learner that the settings of a method describe; None for the empty graph."""
-    given = {key: value for key, value in settings.items() if key not in ("learner", "then")}
-    name = str(settings["learner"])
-    if name == EMPTY:
+def make_estimator(
+    settings: Mapping[str, Any], time_limit: float | None = None, seed: int = 0, count: Count | None = None
+) -> DagLearner | None:
+    """The learner that the settings of a method, options of its constraint among them, describe; None without one.
+
+    With a ``count`` the evaluations of its constraint are counted there, and capped.
+    """
+    name, given = str(settings["learner"]), _given(settings)
+    if name in OTHERS:
         return None
-    kind = KINDS[name]
-    seeded = {"random_state": seed} if "random_state" in kind._get_param_names() else {}
-    return kind(time_limit=time_limit, **seeded, **given)
+    offered = KINDS[name]._get_param_names()
+    options = {key: given.pop(key) for key in list(given) if key not in offered}
+    seeded = {"random_state": seed} if "random_state" in offered else {}
+    learner = KINDS[name](time_limit=time_limit, **seeded, **given)
+    if "constraint" in offered and (options or count):
+        chosen = constraint(learner.get_params()["constraint"], **options)
+        learner.set_params(constraint=Capped(inside=chosen, count=count) if count else chosen)
+    return learner
 
 
-def learn_graph(case: Case, X: Floats, watch: Stopwatch) -> tuple[Dag | Cpdag, Verdict, DagLearner | None]:
+def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a method without those that name it, and with None for the word that stands for it."""
+    own = {key: value for key, value in settings.items() if key not in ("learner", "then")}
+    return {key: None if value == NONE else value for key, value in own.items()}
+
+
+def learn_skeleton(case: Case, X: Floats, watch: Stopwatch, count: Count) -> tuple[Cpdag, Verdict]:
+    """The skeleton that max-min parents and children find, all of it undirected."""
+    settings, d = _given(dict(case.method)), X.shape[1]
+    monitor = Monitor(case.time_limit)
+    with watch.running():
+        moments = Moments.from_array(X)
+        choice = CappedMmpc(moments, count, **settings)
+
+        def run(state: State) -> None:
+            choice(monitor, state)
+            state.finish(Ended.COMPLETE)
+
+        state = monitor.run(run, State(np.zeros((d, d))))
+    graph = Cpdag(moments.names, np.zeros((d, d), dtype=bool), choice.skeleton)
+    end, edges = state.solution(0.0, 0.0).end, len(graph.undirected_edges())
+    return graph, Verdict("mmpc", settings, end, Orientation.UNDETERMINED, d, edges)
+
+
+def learn_graph(
+    case: Case, X: Floats, watch: Stopwatch, count: Count
+) -> tuple[Dag | Cpdag, Verdict, DagLearner | None]:
     """The graph that the method of a case finds, its verdict, and the learner where there is one."""
     settings = dict(case.method)
-    model = make_estimator(settings, case.time_limit, case.run)
+    if settings["learner"] == SKELETON:
+        return *learn_skeleton(case, X, watch, count), None
+    model = make_estimator(settings, case.time_limit, case.run, count)
     if model is None:
         return Dag(np.zeros((X.shape[1], X.shape[1]))), NOTHING, None
     with watch.running():
@@ -130,8 +174,8 @@ def learn_graph(case: Case, X: Floats, watch: Stopwatch) -> tuple[Dag | Cpdag, V
 
 def fit(case: Case) -> Outcome:
     """Learn a graph and compare it with the truth; undirected edges of GES count as both arcs, as in the paper."""
-    data, watch = draw_truth(case), Stopwatch()
-    graph, verdict, learner = learn_graph(case, data.X, watch)
+    data, watch, count = draw_truth(case), Stopwatch(), Count(case.evaluations)
+    graph, verdict, learner = learn_graph(case, data.X, watch, count)
     estimate = _renamed(graph, data.graph.names)
     found, simulated = compare(data.graph, estimate), "dataset" not in dict(case.data)
     arcs = estimate.arcs if isinstance(estimate, Cpdag) else estimate.adjacency
@@ -148,6 +192,8 @@ def fit(case: Case) -> Outcome:
         "h": _number(verdict.h),
         "converged": verdict.converged,
         "stopped_early": verdict.end.kind.stopped,
+        "ended": verdict.end.kind.value,
+        "evaluations": count.used or None,
         "cut_cyclic": bool(verdict.removed) if hasattr(learner, "constraint") else None,
         "varsortability": _number(varsortability(data.graph, covariance)) if simulated else None,
         "r2_sortability": _number(r2_sortability(data.graph, covariance)) if simulated else None,
@@ -162,12 +208,14 @@ def check_learner(settings: Mapping[str, Any]) -> None:
     """Refuse a method that no learner, or no search after it, would take."""
     given = dict(settings)
     name, search = given.pop("learner", None), given.pop("then", None)
-    if name not in (*KINDS, EMPTY):
-        raise InputError(f"has the learner {name!r}; give one of {', '.join((*KINDS, EMPTY))}")
+    if name not in (*KINDS, *OTHERS):
+        raise InputError(f"has the learner {name!r}; give one of {', '.join((*KINDS, *OTHERS))}")
     if search is not None and search not in SEARCHES:
         raise InputError(f"is followed by {search!r}; after a learner there can be {', '.join(SEARCHES)}")
-    offered = () if name == EMPTY else KINDS[str(name)]._get_param_names()
+    offered = OTHERS[name] if name in OTHERS else KINDS[name]._get_param_names()
     accepted = [key for key in offered if key not in RESERVED]
+    if "constraint" in accepted and "constraint" in given:
+        accepted += [option.name for option in fields(constraint(given["constraint"])) if option.init]
     for key, value in given.items():
         if key not in accepted:
             raise InputError(f"gives {key}, which {name} does not have; it takes {', '.join(accepted) or 'nothing'}")
@@ -215,7 +263,7 @@ def check_candidate(settings: Mapping[str, Any]) -> None:
 def _candidate(case: Case) -> tuple[Floats, Verdict, Stopwatch]:
     watch = Stopwatch()
     notears = replace(case, method=(("learner", "Notears"), *case.method))
-    _, verdict, model = learn_graph(notears, draw_truth(case).X, watch)
+    _, verdict, model = learn_graph(notears, draw_truth(case).X, watch, Count(case.evaluations))
     assert model is not None
     return model.solution_.weights**2, verdict, watch
 

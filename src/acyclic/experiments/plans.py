@@ -12,26 +12,29 @@ from types import MappingProxyType
 from typing import Any
 
 from acyclic.errors import InputError
-from acyclic.experiments.cases import Case, Scalar, canonical, digest, pairs
+from acyclic.experiments.cases import Case, Limit, Scalar, canonical, digest, pairs
 from acyclic.experiments.measures import MEASURES, make_estimator
 from acyclic.experiments.store import Record, Store
 
 DRAWINGS = ("grid", "row", "metrics", "times", "gradient-norms", "truncation", "table", "products")
 _TEXTS = ("title", "paper", "about", "measure", "drawing")
-_TOP = (*_TEXTS, "runs", "time_limit", "data", "methods", "quick", "published")
-_QUICK = ("runs", "time_limit", "data", "methods")
+_LIMITS = ("runs", "time_limit", "evaluations")
+_TOP = (*_TEXTS, *_LIMITS, "data", "methods", "quick", "published")
+_QUICK = (*_LIMITS, "data", "methods")
+_OPTIONAL = ("time_limit", "evaluations", "quick", "published")
 _PUBLISHED = ("method", "data", "metric", "value", "error", "source")
 
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the legend: what it measures, its settings, and the data, runs and time it is restricted to."""
+    """A row of the legend: what it measures, its settings, and the data, runs and limits it is restricted to."""
 
     measure: str
     settings: Mapping[str, Scalar]
     only: Mapping[str, tuple[Scalar, ...]] = field(default_factory=dict)
     runs: int | None = None
     time_limit: float | None = None
+    evaluations: int | None = None
 
     def takes(self, data: Mapping[str, Scalar]) -> bool:
         """Whether the method is applied to these data."""
@@ -65,7 +68,7 @@ class Plan:
     """What to compute for one figure or table of the paper, and how to draw it.
 
     `data` gives the values of each setting, of which all combinations are taken; `methods` are in the order of the
-    legend. `quick` says that this is the short form.
+    legend. `evaluations` is how often a fit may evaluate its constraint. `quick` says that this is the short form.
     """
 
     name: str
@@ -80,6 +83,7 @@ class Plan:
     methods: Mapping[str, Method]
     published: tuple[Published, ...] = ()
     quick: bool = False
+    evaluations: int | None = None
 
     def settings(self, nodes: Sequence[int] | None = None) -> list[Setting]:
         """Every method on every combination of the data, or on those with so many nodes."""
@@ -99,7 +103,7 @@ class Plan:
         Parameters
         ----------
         runs, time_limit
-            In the place of the plan's; a method that has fewer runs, or less time, of its own keeps them.
+            In the place of the plan's; a method that has fewer runs, or smaller limits, of its own keeps them.
         nodes
             Only graphs of these sizes.
         """
@@ -109,13 +113,13 @@ class Plan:
             self._case(setting, run, limit)
             for run in range(count)
             for setting in settings
-            if run < _least(self.methods[setting.label].runs, count)
+            if run < (_least(self.methods[setting.label].runs, count) or 0)
         ]
 
     def _case(self, setting: Setting, run: int, limit: float | None) -> Case:
         method = self.methods[setting.label]
-        limits = [seconds for seconds in (method.time_limit, limit) if seconds is not None]
-        return Case(method.measure, pairs(setting.data), pairs(setting.method), run, min(limits, default=None))
+        seconds, evaluations = _least(method.time_limit, limit), _least(method.evaluations, self.evaluations)
+        return Case(method.measure, pairs(setting.data), pairs(setting.method), run, seconds, evaluations)
 
     def check_installed(self) -> None:
         """Make each learner once: raises MissingExtraError where one needs a package that is not there."""
@@ -173,8 +177,8 @@ def _setting(label: str, data: Mapping[str, Scalar], method: Method) -> Setting:
     return Setting(label, case.setting, MappingProxyType(dict(data)), method.settings)
 
 
-def _least(own: int | None, count: int) -> int:
-    return count if own is None else min(own, count)
+def _least(own: Limit | None, others: Limit | None) -> Limit | None:
+    return min((limit for limit in (own, others) if limit is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -185,7 +189,7 @@ class _Reader:
 
     def plan(self, name: str, document: Mapping[str, Any]) -> Plan:
         self._known("the file", document, _TOP)
-        needed = [key for key in _TOP if key not in document and key not in ("time_limit", "quick", "published")]
+        needed = [key for key in _TOP if key not in document and key not in _OPTIONAL]
         if needed:
             raise self._error(needed[0], "is missing")
         texts = {key: self._typed(key, document[key], str, "a string") for key in _TEXTS}
@@ -196,6 +200,7 @@ class _Reader:
             **texts,
             runs=self._whole("runs", document["runs"]),
             time_limit=self._seconds("time_limit", document.get("time_limit")),
+            evaluations=self._cap("evaluations", document.get("evaluations")),
             data=self._data("data", document["data"], texts["measure"]),
             methods={},
         )
@@ -212,10 +217,12 @@ class _Reader:
             self._one_of("quick.methods", label, tuple(plan.methods))
         changed = self._values("quick.data", table.get("data", {}), plan.data)
         limit = self._seconds("quick.time_limit", table.get("time_limit"))
+        cap = self._cap("quick.evaluations", table.get("evaluations"))
         return replace(
             plan,
             runs=self._whole("quick.runs", table.get("runs", plan.runs)),
             time_limit=plan.time_limit if limit is None else limit,
+            evaluations=plan.evaluations if cap is None else cap,
             data={name: changed.get(name, values) for name, values in plan.data.items()},
             methods={label: method for label, method in plan.methods.items() if label in labels},
             quick=True,
@@ -242,6 +249,7 @@ class _Reader:
         settings = dict(self._typed(key, table, dict, "a table"))
         only = self._values(f"{key}.only", settings.pop("only", {}), plan.data)
         runs, limit = settings.pop("runs", None), self._seconds(f"{key}.time_limit", settings.pop("time_limit", None))
+        cap = self._cap(f"{key}.evaluations", settings.pop("evaluations", None))
         measure = settings.pop("measure", plan.measure)
         self._one_of(f"{key}.measure", measure, tuple(MEASURES))
         try:
@@ -249,7 +257,7 @@ class _Reader:
         except InputError as error:
             raise self._error(key, str(error)) from error
         runs = None if runs is None else self._whole(f"{key}.runs", runs)
-        return Method(measure, MappingProxyType(dict(pairs(settings))), only, runs, limit)
+        return Method(measure, MappingProxyType(dict(pairs(settings))), only, runs, limit, cap)
 
     def _published(self, plan: Plan, row: Any) -> list[Published]:
         """The numbers of one table: one, or a list of them for each combination of its data."""
@@ -298,6 +306,9 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise self._error(key, f"is {value!r}; give a whole number, at least 1")
         return value
+
+    def _cap(self, key: str, value: Any) -> int | None:
+        return None if value is None else self._whole(key, value)
 
     def _seconds(self, key: str, value: Any) -> float | None:
         if value is None:

@@ -127,12 +127,10 @@ def compute_all(
 
 
 def merged(cases: Sequence[Case]) -> list[Case]:
-    """Each case once, where it stands first, with the longest of its limits."""
+    """Each case once, where it stands first, with the largest of its limits."""
     first: dict[str, Case] = {}
     for case in cases:
-        known = first.setdefault(case.key, case)
-        if not case.within(known.time_limit):
-            first[case.key] = replace(known, time_limit=case.time_limit)
+        first[case.key] = first.get(case.key, case).widened(case)
     return list(first.values())
 
 

@@ -13,23 +13,26 @@ from typing import Any, Literal, Self
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.experiments.cases import Case, pairs
 
-FORMAT = 1
+FORMAT = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS results (
     key TEXT PRIMARY KEY, setting TEXT NOT NULL, measure TEXT NOT NULL, data TEXT NOT NULL, method TEXT NOT NULL,
-    run INTEGER NOT NULL, seed INTEGER NOT NULL, time_limit REAL, status TEXT NOT NULL, "values" TEXT NOT NULL,
-    verdict TEXT NOT NULL, seconds REAL NOT NULL, cpu_seconds REAL NOT NULL, threads INTEGER NOT NULL,
-    versions TEXT NOT NULL, traceback TEXT NOT NULL, finished TEXT NOT NULL
+    run INTEGER NOT NULL, seed INTEGER NOT NULL, time_limit REAL, evaluations INTEGER,
+    status TEXT NOT NULL, "values" TEXT NOT NULL, verdict TEXT NOT NULL, seconds REAL NOT NULL,
+    cpu_seconds REAL NOT NULL, threads INTEGER NOT NULL, versions TEXT NOT NULL, traceback TEXT NOT NULL,
+    finished TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS by_setting ON results (setting, run);
 """
 _COLUMNS = (
-    "key", "setting", "measure", "data", "method", "run", "seed", "time_limit", "status", "values", "verdict",
-    "seconds", "cpu_seconds", "threads", "versions", "traceback", "finished",
+    "key", "setting", "measure", "data", "method", "run", "seed", "time_limit", "evaluations", "status", "values",
+    "verdict", "seconds", "cpu_seconds", "threads", "versions", "traceback", "finished",
 )  # fmt: skip
 _NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
 _INTO = f"INTO results ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _AT_ONCE = 500
+# Format 1 knew no limit but that of time.
+_FROM_1 = "ALTER TABLE results ADD COLUMN evaluations INTEGER;"
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,12 @@ class Record:
 
     @property
     def ended_by_limit(self) -> bool:
-        """Whether the time limit cut it short."""
+        """Whether a limit of time or of evaluations cut it short."""
         return bool(self.values.get("stopped_early"))
 
     def answers(self, case: Case, retry_failed: bool = False) -> bool:
         """Whether there is no need to compute a case of the same key again."""
-        if self.ended_by_limit and not case.within(self.case.time_limit):
+        if self.ended_by_limit and not case.within(self.case):
             return False
         return self.status == "done" or not retry_failed
 
@@ -100,6 +103,9 @@ class Store:
         try:
             (version,) = self._database.execute("PRAGMA user_version").fetchone()
             if version == FORMAT:
+                return
+            if version == 1:
+                self._database.executescript(f"BEGIN IMMEDIATE; {_FROM_1} PRAGMA user_version = {FORMAT}; COMMIT;")
                 return
             tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             if version or tables:
@@ -132,7 +138,10 @@ class Store:
     def read_parquet(self, path: str | os.PathLike[str]) -> int:
         """Take in the rows of such a file whose cases are not here yet; gives their number."""
         try:
-            rows = _polars().read_parquet(path).select(_COLUMNS).rows()
+            frame = _polars().read_parquet(path)
+            if "evaluations" not in frame.columns:  # a file of format 1
+                frame = frame.with_columns(_polars().lit(None).alias("evaluations"))
+            rows = frame.select(_COLUMNS).rows()
         except (OSError, _polars().exceptions.PolarsError) as error:
             raise InputError(f"{path} holds no results of acyclic: {str(error).splitlines()[0]}") from error
         before = len(self)
@@ -179,14 +188,14 @@ def _row(record: Record) -> tuple[Any, ...]:
     case = record.case
     return (
         case.key, case.setting, case.measure, _json(dict(case.data)), _json(dict(case.method)), case.run, case.seed,
-        case.time_limit, record.status, _json(dict(record.values)), record.verdict, record.seconds,
+        case.time_limit, case.evaluations, record.status, _json(dict(record.values)), record.verdict, record.seconds,
         record.cpu_seconds, record.threads, _json(dict(record.versions)), record.traceback, record.finished,
     )  # fmt: skip
 
 
 def _record(row: Mapping[str, Any]) -> Record:
     data, method = (pairs(json.loads(row[name])) for name in ("data", "method"))
-    case = Case(row["measure"], data, method, row["run"], row["time_limit"])
+    case = Case(row["measure"], data, method, row["run"], row["time_limit"], row["evaluations"])
     plain = {name: row[name] for name in ("status", "verdict", "seconds", "cpu_seconds", "threads")}
     values, versions = json.loads(row["values"]), json.loads(row["versions"])
     return Record(case, values=values, versions=versions, traceback=row["traceback"], finished=row["finished"], **plain)

@@ -105,6 +105,7 @@ _STYLES: Mapping[str, Style] = MappingProxyType(
         "NoCurl": Style("#009e73", "P", "--"),
         "Ges": Style("#767676", "<", "--"),
         "Mmhc": Style("#a6a6a6", ">", "--"),
+        "Mmpc": Style("#5c5c5c", "8", "--"),
         "EqualVariance": Style("#000000", "X", ":"),
         "SortnRegress": Style("#8a6d00", "p", ":"),
         "OrderSearch": Style("#8a6d00", "h", ":"),
@@ -116,11 +117,18 @@ _VARIANTS: Mapping[str, Mapping[str, Style]] = MappingProxyType(
     {
         "exponential": {
             "lbfgs": Style("#0072b2", (4, 1, 0), "--"),
+            "adam": Style("#0072b2", (5, 1, 0), ":"),
+            "straight": Style("#003f63", (4, 1, 0), "-."),
             "kkt_search": Style("#00456b", "^", "-."),
             "kkt_search-published": Style("#5b9bd0", "v", "--"),
         },
+        "binomial": {"adam": Style("#56b4e9", "h", ":")},
+        "spectral-radius": {"nobears": Style("#b37700", "p", "--")},
+        "single-term": {"adam": Style("#cc79a7", "v", ":")},
         "fast-tmpi": {
             "lbfgs": Style("#d55e00", "d", "--"),
+            "adam": Style("#d55e00", "D", ":"),
+            "straight": Style("#7f3800", "d", "-."),
             "kkt_search": Style("#7f3800", "<", "-."),
             "kkt_search-published": Style("#f0a46c", ">", "--"),
         },
@@ -130,13 +138,15 @@ _UNKNOWN = Style(NOTE, ".", "-.")
 
 
 def style(method: Mapping[str, Scalar]) -> Style:
-    """The look of a method: that of its constraint, else of its learner, varied by its minimiser or later search.
+    """The look of a method: that of its constraint, else of its learner, varied by what else sets it apart.
 
     >>> style({"learner": "Golem", "constraint": "tmpi"}) == style({"learner": "Notears", "constraint": "tmpi"})
     True
     """
     base = str(method.get("constraint", method.get("learner", "")))
-    variant = str(method.get("then", method.get("inner", "")))
+    straight = "straight" if method.get("detour") == 1 else None
+    apart = (method.get("then"), method.get("bound"), method.get("inner"), straight)
+    variant = next((str(name) for name in apart if name), "")
     return _VARIANTS.get(base, {}).get(variant) or _STYLES.get(base, _UNKNOWN)
 
 

@@ -51,7 +51,7 @@ ENDS = {
     Ended.NOT_FINITE: (
         "the loss left the range of numbers after {steps} steps; rescale the columns or pass standardize=True"
     ),
-    Ended.EVALUATIONS_SPENT: "the constraint was evaluated {evaluations} times, as often as was allowed",
+    Ended.EVALUATIONS_SPENT: "{evaluations} evaluations were made, as many as were allowed",
     Ended.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
     Ended.CALLBACK: "the callback asked for the end",
     Ended.INTERRUPTED: "it was interrupted",
