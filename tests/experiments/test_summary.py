@@ -12,7 +12,7 @@ from acyclic.experiments.summary import (
     cut_share,
     describe,
     mean_of,
-    n_ended,
+    n_cut,
     n_failed,
     number,
     paired_ratio,
@@ -123,7 +123,7 @@ def test_failures_and_ends_by_the_limit_are_told_apart(where):
         made_up.record(where, 2, status="failed", stopped_early=True),
         made_up.record(where, 3, status="failed", verdict="ValueError: no"),
     ]
-    assert (n_failed(fine + bad), n_ended(fine + bad)) == (1, 2)
+    assert (n_failed(fine + bad), n_cut(fine + bad)) == (1, 2)
     assert unfinished(bad[:1]) and unfinished(bad[2:]) and not unfinished(fine) and not unfinished([])
 
 

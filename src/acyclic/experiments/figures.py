@@ -119,6 +119,7 @@ def _gradient_norms(plan: Plan, records: Results) -> Any:
     curves = draw_curves(right, Panel(_title(fits) if fits else "", fits), records)
     share_scale([right], "shd")
     legend_of(figure, curves)
+    note_hollow(figure, [records.get(setting, ()) for setting in fits])
     if not found:
         say_empty(left)
     return figure
@@ -202,16 +203,15 @@ def _bars(plan: Plan, records: Results) -> Any:
             ax.tick_params(left=False, labelleft=ax is line[0])
     if any(published_for(plan, setting, metric) for setting in plan.settings() for metric in columns):
         figure.legend([Line2D([], [], **_PUBLISHED)], ["published"], loc="outside upper center")
-    if any(unfinished(records.get(setting, ())) for setting in plan.settings()):
-        note_hollow(figure)
+    note_hollow(figure, [records.get(setting, ()) for setting in plan.settings()])
     return figure
 
 
 def _bar_panel(ax: Any, plan: Plan, settings: Sequence[Setting], records: Results, metric: str) -> None:
-    """Horizontal bars with standard errors, hollow where runs failed or were ended; published numbers beside."""
+    """Horizontal bars with standard errors, hollow where runs failed or were cut; published numbers beside."""
     for place, setting in enumerate(settings):
         some, colour = records.get(setting, ()), style(setting.method).colour
-        if mean := mean_of(some, metric):
+        if mean := mean_of(some, metric) or mean_of(some, metric, cut=True):
             error, face = 0.0 if math.isnan(mean.error) else mean.error, PAPER if unfinished(some) else colour
             bar = {"color": face, "edgecolor": colour, "height": 0.7, "capsize": 2, "ecolor": INK}
             ax.barh(place, mean.value, xerr=error, error_kw={"elinewidth": 0.8}, **bar)
@@ -222,7 +222,7 @@ def _bar_panel(ax: Any, plan: Plan, settings: Sequence[Setting], records: Result
     ax.margins(x=0.08)
     ax.set_xlim(0, max(ax.get_xlim()[1], 1))
     ax.grid(axis="y", visible=False)
-    if not any(mean_of(records.get(setting, ()), metric) for setting in settings):
+    if not any(mean_of(records.get(setting, ()), metric, cut=True) for setting in settings):
         say_empty(ax, ticks=True)
 
 

@@ -7,7 +7,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from acyclic.experiments.styles import NOTE, WIDTH, Style, count_scale, label_text, legend, log_scale, node_ticks, style
+from acyclic.experiments.styles import (
+    NOTE,
+    WIDTH,
+    Style,
+    count_scale,
+    label_text,
+    legend,
+    log_scale,
+    node_ticks,
+    note_hollow,
+    style,
+)
 from acyclic.experiments.summary import Mean, Results, mean_of, unfinished
 from acyclic.experiments.tables import METRICS
 
@@ -45,6 +56,7 @@ def panels(rows: Sequence[Sequence[Panel]], records: Results) -> Any:
         for metric in dict.fromkeys(panel.metric for panel in some):
             share_scale([ax for ax, panel in zip(line, some) if panel.metric == metric], metric)
     legend_of(figure, [curve for curves in drawn for curve in curves])
+    note_hollow(figure, [records.get(s, ()) for some in rows for panel in some for s in panel.settings])
     return figure
 
 
@@ -59,8 +71,7 @@ def new_figure(rows: int, columns: int, height: float = 2.0) -> tuple[Any, list[
 
 def legend_of(figure: Any, curves: Sequence[Curve]) -> None:
     """One legend for curves of several panels."""
-    hollow = any(point.hollow for curve in curves for point in curve.points)
-    legend(figure, {curve.label: curve.look for curve in curves}, hollow)
+    legend(figure, {curve.label: curve.look for curve in curves})
 
 
 def share_scale(axes: Sequence[Any], metric: str) -> None:
@@ -82,11 +93,14 @@ def share_scale(axes: Sequence[Any], metric: str) -> None:
 
 @dataclass(frozen=True)
 class Point:
-    """A mean at a place; hollow where some of its runs failed or were ended by the time limit."""
+    """A mean at a place, over runs that came to their own end; ``hollow`` is that with those that were cut, if any.
+
+    Where all were cut, it is all that there is.
+    """
 
     x: float
     mean: Mean
-    hollow: bool = False
+    hollow: Mean | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +118,7 @@ class Curve:
         ax.errorbar(x, y, errors, capsize=1.8, elinewidth=0.8, **self.look.key())
         for point in self.points:
             if point.hollow:
-                ax.plot([point.x], [point.mean.value], zorder=3, **self.look.key(hollow=True))
+                ax.plot([point.x], [point.hollow.value], zorder=3, **self.look.key(hollow=True))
 
 
 def draw_curves(ax: Any, panel: Panel, records: Results) -> list[Curve]:
@@ -128,8 +142,11 @@ def draw_curves(ax: Any, panel: Panel, records: Results) -> list[Curve]:
 
 def _point(setting: Setting, metric: str, records: Results, shift: float) -> Point | None:
     some = records.get(setting, ())
-    mean = mean_of(some, metric)
-    return Point(float(setting.data["n_nodes"]) * shift, mean, unfinished(some)) if mean else None
+    everything = mean_of(some, metric, cut=True)
+    if everything is None:
+        return None
+    hollow = everything if unfinished(some) else None
+    return Point(float(setting.data["n_nodes"]) * shift, mean_of(some, metric) or everything, hollow)
 
 
 def by_label(settings: Iterable[Setting]) -> dict[str, list[Setting]]:

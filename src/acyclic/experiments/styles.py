@@ -12,9 +12,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from acyclic.errors import MissingExtraError
+from acyclic.experiments.summary import n_cut, n_failed
 
 if TYPE_CHECKING:
     from acyclic.experiments.cases import Scalar
+    from acyclic.experiments.store import Record
 
 __all__ = [
     "INK",
@@ -60,7 +62,7 @@ _MANNER: Mapping[str, Any] = MappingProxyType(
         "ytick.labelsize": 7.5,
     }
 )
-HOLLOW = "Hollow: some of the runs failed or were ended by the time limit."
+HOLLOW = "Hollow: the mean with runs that were cut, which lines and bars leave out, or some failed ({})."
 LONGEST_LABEL = 60
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
@@ -157,8 +159,8 @@ def label_text(text: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def legend(figure: Any, looks: Mapping[str, Style], hollow: bool) -> None:
-    """The methods above all panels, in as many columns as there is room for, and below what a hollow marker means."""
+def legend(figure: Any, looks: Mapping[str, Style]) -> None:
+    """The methods above all panels, in as many columns as there is room for."""
     from matplotlib.lines import Line2D
 
     if looks:
@@ -166,13 +168,15 @@ def legend(figure: Any, looks: Mapping[str, Style], hollow: bool) -> None:
         lines = [Line2D([], [], **look.key()) for look in looks.values()]
         columns = _columns(labels, figure.get_figwidth())
         figure.legend(lines, labels, loc="outside upper center", ncols=columns)
-    if hollow:
-        note_hollow(figure)
 
 
-def note_hollow(figure: Any) -> None:
-    """Say below all panels what hollow markers and bars mean."""
-    figure.supxlabel(HOLLOW, fontsize=7, color=NOTE)
+def note_hollow(figure: Any, records: Sequence[Sequence[Record]]) -> None:
+    """Say below all panels what hollow markers and bars mean, and how many runs were cut or failed."""
+    runs = list({record.case.key: record for some in records for record in some}.values())
+    cut, failed = n_cut(runs), n_failed(runs)
+    if cut + failed:
+        counts = f"of {len(runs)} runs {cut} cut, {failed} failed"
+        figure.supxlabel(HOLLOW.format(counts), fontsize=7, color=NOTE)
 
 
 def _columns(labels: Sequence[str], width: float) -> int:

@@ -24,7 +24,7 @@ __all__ = [
     "describe",
     "finished_values",
     "mean_of",
-    "n_ended",
+    "n_cut",
     "n_failed",
     "number",
     "paired_ratio",
@@ -148,12 +148,16 @@ def _quantile(runs: int) -> float:
     return float(stdtrit(runs - 1, (1 + LEVEL) / 2))
 
 
-def runs_of(records: Iterable[Record], metric: str) -> dict[int, float]:
-    """The metric of every finished run that has it: one of `Record.values`, or its `seconds` or `cpu_seconds`."""
+def runs_of(records: Iterable[Record], metric: str, *, cut: bool = False) -> dict[int, float]:
+    """The metric of every run that has it: one of `Record.values`, or its `seconds` or `cpu_seconds`.
+
+    Runs that came to their own end; with ``cut`` also what those had reached that a limit cut short.
+    """
     found = {}
     for record in records:
         number = getattr(record, metric) if metric in ("seconds", "cpu_seconds") else record.values.get(metric)
-        if record.status == "done" and isinstance(number, (int, float)) and math.isfinite(number):
+        whole = record.status == "done" and (cut or not record.ended_by_limit)
+        if whole and isinstance(number, (int, float)) and math.isfinite(number):
             found[record.case.run] = float(number)
     return found
 
@@ -164,25 +168,25 @@ def finished_values(records: Sequence[Record]) -> list[Mapping[str, Any]]:
     return [record.values for record in sorted(done, key=lambda record: record.case.run)]
 
 
-def mean_of(records: Iterable[Record], metric: str) -> Mean | None:
-    """Mean of a metric over the finished runs."""
-    return Mean.over(runs_of(records, metric).values())
+def mean_of(records: Iterable[Record], metric: str, *, cut: bool = False) -> Mean | None:
+    """Mean of a metric over the runs that came to their own end, or with ``cut`` also over those that were cut."""
+    return Mean.over(runs_of(records, metric, cut=cut).values())
 
 
 def n_failed(records: Iterable[Record]) -> int:
-    """How many runs broke down, for another reason than the time limit."""
+    """How many runs broke down, for another reason than a limit."""
     return sum(record.status == "failed" and not record.ended_by_limit for record in records)
 
 
-def n_ended(records: Iterable[Record]) -> int:
-    """How many runs the time limit ended, with a result so far or without one."""
+def n_cut(records: Iterable[Record]) -> int:
+    """How many runs a limit cut short, with a result so far or without one."""
     return sum(record.ended_by_limit for record in records)
 
 
 def unfinished(records: Iterable[Record]) -> bool:
-    """Whether a run failed or was ended by the limit, so that a mean over the runs flatters or wrongs the method."""
+    """Whether a run failed or was cut, so that a mean over the others may flatter or wrong the method."""
     found = list(records)
-    return n_failed(found) + n_ended(found) > 0
+    return n_failed(found) + n_cut(found) > 0
 
 
 def cut_share(records: Iterable[Record]) -> float | None:

@@ -16,7 +16,7 @@ from acyclic.experiments.summary import (
     cut_share,
     describe,
     mean_of,
-    n_ended,
+    n_cut,
     n_failed,
     number,
     paired_ratio,
@@ -95,7 +95,7 @@ def provenance(plan: Plan, records: Results) -> str:
     quick = ", quick form" if plan.quick else ""
     lines = [
         f"- Runs: {runs} per setting of {plan.runs} planned{quick}; {len(rows)} rows, "
-        f"{sum(map(n_failed, records.values()))} failed, {sum(map(n_ended, records.values()))} ended by the time limit",
+        f"{sum(map(n_failed, records.values()))} failed, {sum(map(n_cut, records.values()))} cut by a limit",
         f"- Versions: {', '.join(f'{cell(name)} {cell(version)}' for name, version in versions) or 'not recorded'}",
         f"- Threads: {', '.join(map(str, threads))}",
         f"- Computed: {dates[0]} to {dates[-1]}" if dates else "- Computed: not recorded",
@@ -167,8 +167,8 @@ def _health(block: list[Setting], records: Results) -> list[str]:
         parts += ["**Thresholding alone left a cycle**: share of runs", _table(block, cut)]
     lost = _rows(block, lambda setting: _losses(records.get(setting, ())), only_filled=True)
     if lost:
-        return [*parts, "**Failed or ended by the time limit**: runs", _table(block, lost)]
-    return [*parts, "No run failed or was ended by the time limit."]
+        return [*parts, "**Failed or cut by a limit**: runs", _table(block, lost)]
+    return [*parts, "No run failed or was cut by a limit."]
 
 
 def _rows(block: list[Setting], text: _Text, only_filled: bool = False) -> list[list[str]]:
@@ -187,13 +187,22 @@ def _table(block: list[Setting], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _measured(plan: Plan, records: Results, metric: str, notes: Footnotes, setting: Setting) -> str:
-    ours, theirs = _or_none(mean_of(records.get(setting, ()), metric)), _published(plan, setting, metric, notes)
+    ours, theirs = _mean(records.get(setting, ()), metric), _published(plan, setting, metric, notes)
     return f"{ours}; published {theirs}" if theirs else ours
 
 
+def _mean(records: Sequence[Record], metric: str) -> str:
+    """The mean over runs that came to their own end, and where some were cut, that with them."""
+    whole, everything = mean_of(records, metric), mean_of(records, metric, cut=True)
+    cut = n_cut(records)
+    return f"{_or_none(whole)}; {_or_none(everything)} with {cut} cut" if cut else _or_none(whole)
+
+
 def _mean_only(records: Sequence[Record], metric: str) -> str:
-    mean = mean_of(records, metric)
-    return NONE if mean is None else number(mean.value)
+    mean, cut = mean_of(records, metric), n_cut(records)
+    alone = NONE if mean is None else number(mean.value)
+    least = mean_of(records, metric, cut=True) if cut and metric == "cpu_seconds" else None
+    return f"{alone}; at least {number(least.value)} with {cut} cut" if least else alone
 
 
 def _share(share: float | None) -> str:
@@ -201,12 +210,12 @@ def _share(share: float | None) -> str:
 
 
 def _losses(records: Sequence[Record]) -> str:
-    counts = {"failed": n_failed(records), "ended": n_ended(records)}
+    counts = {"failed": n_failed(records), "cut": n_cut(records)}
     return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 
 def _varsortability(settings: Iterable[Setting], records: Results) -> Mean | None:
-    runs = [runs_of(records.get(setting, ()), "varsortability") for setting in settings]
+    runs = [runs_of(records.get(setting, ()), "varsortability", cut=True) for setting in settings]
     return Mean.over({run: value for some in runs for run, value in some.items()}.values())
 
 
@@ -231,7 +240,7 @@ def _wide(plan: Plan, block: list[Setting], records: Results, notes: Footnotes) 
         header += [METRICS[metric], "best run", "published"]
         for row, setting in zip(rows, block):
             row += [*_numbers(records.get(setting, ()), metric), _published(plan, setting, metric, notes)]
-    header += ["edges", "cycle after threshold", "failed, ended"]
+    header += ["edges", "cycle after threshold", "failed, cut"]
     for row, setting in zip(rows, block):
         some = records.get(setting, ())
         row += [_mean_only(some, "n_edges"), _share(cut_share(some)), _losses(some)]
@@ -249,4 +258,4 @@ def _wide(plan: Plan, block: list[Setting], records: Results, notes: Footnotes) 
 def _numbers(records: Sequence[Record], metric: str) -> list[str]:
     mean = mean_of(records, metric)
     best = number(mean.best) if mean and metric != "cpu_seconds" else ""
-    return [_or_none(mean), best]
+    return [_mean(records, metric), best]
