@@ -10,7 +10,7 @@ import time
 import pytest
 
 from acyclic.cli import main
-from acyclic.cli.reproduction import duration
+from acyclic.cli.reproduction import _budget, duration
 from acyclic.experiments import plans, runner
 from acyclic.experiments.plans import load_plan, plan_names
 from acyclic.experiments.store import Store
@@ -150,6 +150,25 @@ def test_limits_are_told(plan, call, undrawn):
     assert "4 to compute" in call("small", "--time-limit", "60")[1]
 
 
+def test_a_budget_is_spent_on_claims(plan, call, undrawn, monkeypatch, tmp_path):
+    from acyclic.experiments import acceptance
+    from acyclic.experiments.claims import Claim, Where
+
+    tmpi = {"learner": "Notears"}
+    some = [Claim(f"at {d}", Where("small", {"n_nodes": d}, tmpi), (0.0, 90.0), enough=3) for d in (5, 8)]
+    monkeypatch.setattr(acceptance, "claims", lambda plans: some)
+    code, out, err = call("small", "--budget", "5min", "--nodes", "8")
+    assert code == 0 and "Of 2 claims: 1 met, 0 not met, 1 undecided." in out and "3 cases are stored" in out
+    assert "at 8: 3 cases" in err and (tmp_path / "out" / "results.parquet").exists()
+    code, out, _ = call("small", "--budget", "1h 30min", "--json")
+    assert code == 0 and json.loads(out)["computed"] == 3 and json.loads(out)["stored"] == 6
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("2h", 7200), ("1h30min", 5400), ("0.5h", 1800), ("90 s", 90)])
+def test_budgets(text, seconds):
+    assert _budget(text, None, False) == seconds
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -157,6 +176,9 @@ def test_limits_are_told(plan, call, undrawn):
         (["large"], "there is no plan 'large'; choose one of small, or all"),
         (["small", "--nodes", "7"], "nothing here has graphs of 7 nodes"),
         (["small", "--runs", "0"], "--runs is 0; give at least 1"),
+        (["small", "--budget", "soon"], "--budget is 'soon'; give hours, minutes or seconds, such as 2h"),
+        (["small", "--budget", "2h", "--runs", "3"], "--budget decides on the runs by itself; leave --runs away"),
+        (["small", "--budget", "2h", "--draw"], "leave --draw away"),
         (["small", "--time-limit", "0"], "--time-limit is 0; give a number of seconds above 0"),
         (["small", "--jobs", "0"], "n_jobs is 0"),
         (["small", "--cluster", "nowhere"], "no Dask scheduler answers at 'nowhere'"),

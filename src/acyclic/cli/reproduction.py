@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from acyclic.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from acyclic.experiments.cases import Case
+    from acyclic.experiments.claims import Check
     from acyclic.experiments.plans import Plan
     from acyclic.experiments.runner import Advance, Tally
     from acyclic.experiments.store import Store
@@ -35,6 +37,7 @@ def reproduce(
     jobs: Whole = 1,
     cluster: str | None = None,
     time_limit: float | None = None,
+    budget: str | None = None,
     retry_failed: Switch = False,
     draw: Switch = False,
     published: Annotated[Path | None, Parameter(name="--from")] = None,
@@ -50,6 +53,7 @@ def reproduce(
     acyclic reproduce --list
     acyclic reproduce figure-2 --runs 20 --jobs 2
     acyclic reproduce all --quick
+    acyclic reproduce all --budget 2h --from docs/reproduction/results.parquet
     acyclic reproduce all --draw --from docs/reproduction/results.parquet
     ```
 
@@ -71,7 +75,11 @@ def reproduce(
         Address of a Dask scheduler, in the place of processes on this machine; only learners that watch the time limit
         themselves are held to it there.
     time_limit
-        Seconds for each case; the plan's by default. Cases that a shorter limit ended are computed again.
+        Seconds for each case; none by default, as plans limit the evaluations of a fit instead, which does not depend
+        on the machine. Cases that a shorter limit ended are computed again.
+    budget
+        Time to spend, such as 2h or 1h30min, where a claim of the paper is undecided: on more runs of what the widest
+        interval across its bound rests on, until all are decided or the time is spent. In the place of --runs.
     retry_failed
         Compute cases again that failed.
     draw
@@ -85,14 +93,20 @@ def reproduce(
         return _list(output)
     from acyclic.experiments.store import Store
 
+    seconds = None if budget is None else _budget(budget, runs, draw)
     plans = _plans(names, quick, output)
     cases = _cases(plans, runs, nodes, time_limit)
     how = {"n_jobs": jobs, "cluster": cluster, "retry_failed": retry_failed}
     with Store(_folder(out, draw and published is None) / "results.sqlite") as store:
         if published is not None:
             output.say(f"{store.read_parquet(published)} results were taken over from {published}.")
-        tally = None if draw else _compute(cases, store, output, **how)
+        if seconds is not None:
+            tally: Tally | None = _spend(plans, store, seconds, nodes, output, **how)
+            cases = [record.case for plan in plans for some in plan.records(store).values() for record in some]
+        else:
+            tally = None if draw else _compute(cases, store, output, **how)
         if tally and tally.interrupted:
+            store.write_parquet(out / "results.parquet")
             complain(_interrupted(tally))
             return INTERRUPTED
         code = _told(cases, store, tally, out, output)
@@ -157,6 +171,35 @@ def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) ->
         return compute_all(waiting, store, **how, callback=_shown(stages, len(waiting)) if waiting else None)
 
 
+def _budget(text: str, runs: int | None, draw: bool) -> float:
+    if runs is not None or draw:
+        raise InputError(f"--budget decides on the runs by itself; leave {'--draw' if draw else '--runs'} away")
+    found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)min)?(?:(\d+(?:\.\d+)?)s)?", text.replace(" ", ""))
+    parts = [float(part or 0) for part in found.groups()] if found else []
+    seconds = sum(part * unit for part, unit in zip(parts, (3600, 60, 1)))
+    if not seconds:
+        raise InputError(f"--budget is {text!r}; give hours, minutes or seconds, such as 2h, 1h30min or 90s")
+    return seconds
+
+
+def _spend(
+    plans: Sequence[Plan], store: Store, seconds: float, nodes: Sequence[int], output: Output, **how: Any
+) -> Tally:
+    from acyclic.deadline import Deadline
+    from acyclic.experiments.acceptance import count_standings
+    from acyclic.experiments.budget import spend
+    from acyclic.experiments.runner import Tally
+
+    with output.progress() as stages:
+
+        def next_claim(check: Check, cases: int) -> None:
+            stages.stage(f"{check.claim}: {cases} cases")
+
+        spent = spend(plans, store, Deadline(seconds), nodes=nodes, callback=next_claim, **how)
+    output.say(count_standings(spent.checks))
+    return Tally(spent.computed, (), 0, spent.interrupted)
+
+
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:
     from acyclic.types import Progress  # here, as the command starts without NumPy
 
@@ -187,8 +230,9 @@ def duration(seconds: float) -> str:
 
 
 def _interrupted(tally: Tally) -> str:
+    left = f", {tally.left} are left" if tally.left else ""
     return (
-        f"interrupted; {tally.computed} cases were computed and stored, {tally.left} are left. "
+        f"interrupted; {tally.computed} cases were computed and stored{left}. "
         "The same command goes on from there, and --draw draws what is stored"
     )
 

@@ -70,6 +70,7 @@ def run(
     n_jobs: int | None = 1,
     cluster: Any = None,
     retry_failed: bool = False,
+    deadline: Deadline | None = None,
     callback: Callable[[Advance], bool | None] | None = None,
 ) -> Tally:
     """Compute what the store does not hold, each answer a function of its case alone.
@@ -91,6 +92,8 @@ def run(
         Compute cases again that failed.
     callback : callable, optional
         Called with an `Advance` after each case.
+    deadline : Deadline, optional
+        When it has passed no further case is begun.
     """
     waiting = store.missing(merged(cases), retry_failed)
     return compute_all(waiting, store, n_jobs=n_jobs, cluster=cluster, callback=callback)
@@ -118,6 +121,8 @@ def compute_all(
             forecast.note(found)
             if callback and callback(Advance(computed, len(waiting), len(failures), forecast.share)):
                 interrupted = True
+                break
+            if deadline and deadline.passed():
                 break
     except KeyboardInterrupt:
         interrupted = True
