@@ -17,7 +17,7 @@ TWO := -n 2 --dist worksteal
 # A shell that forbids bytecode would have each of the many processes of the tests compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: agreement demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce handoff screenshots clean
+.PHONY: agreement demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce figures handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -67,6 +67,10 @@ bench: $(DEV)
 # Every figure and table of the paper in its short form; without --quick it is a matter of days.
 reproduce: $(DEV)
 	$(BIN)/acyclic reproduce all --quick --jobs 2 --out build/reproduction
+
+# The figures and tables of docs/reproduction.md, from the rows that are committed beside it.
+figures: $(DEV)
+	$(BIN)/acyclic reproduce all --draw --from docs/reproduction/results.parquet --out docs/reproduction
 
 # Needs Debian's chromium, as the browser tests do.
 screenshots: $(DEV)
