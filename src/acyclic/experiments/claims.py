@@ -233,9 +233,8 @@ def _ratios() -> Iterator[Claim]:
         for d in nodes:
             data = {**GAUSSIAN, "graph": graph, "n_nodes": d}
             ours, theirs = ({"learner": learner, "constraint": name, **more} for name in ("fast-tmpi", rival))
-            golem = learner == "Golem" and not more
-            by = " with detour" if golem else _by(more)
-            text = f"{NAMES[learner]}{by} with TMPI, {plan}, {graph}, d = {d}: paired SHD at most {bound:g} × {rival}"
+            by = " after its detour" if learner == "Golem" and not more else _by(more)
+            text = f"{NAMES[learner]} with TMPI{by}, {plan}, {graph}, d = {d}: paired SHD at most {bound:g} × {rival}"
             yield Claim(text, Where(plan, data, ours), (0.0, bound), {rival: Where(plan, data, theirs)}, enough=enough)
 
 
@@ -249,7 +248,7 @@ def _nonlinear() -> Iterator[Claim]:
     for learner, sem, n, rival, more in rows:
         data: dict[str, Scalar] = {"sem": sem, "n": n, "n_nodes": 50}
         ours, theirs = ({"learner": learner, "constraint": name, **more} for name in ("fast-tmpi", rival))
-        text = f"{NAMES[learner]}{_by(more)} with TMPI, n = {n}, d = 50: paired SHD at most 1 × {rival}"
+        text = f"{NAMES[learner]} with TMPI{_by(more)}, n = {n}, d = 50: paired SHD at most 1 × {rival}"
         others = {rival: Where("nonlinear", data, theirs)}
         yield Claim(text, Where("nonlinear", data, ours), (0.0, 1.0), others, enough=ENOUGH_SEEDS)
 

@@ -62,7 +62,7 @@ _MANNER: Mapping[str, Any] = MappingProxyType(
         "ytick.labelsize": 7.5,
     }
 )
-HOLLOW = "Hollow: the mean with runs that were cut, which lines and bars leave out, or some failed ({})."
+HOLLOW = "Hollow: mean with cut runs, which lines leave out ({} of {} runs; {} failed)"
 LONGEST_LABEL = 60
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
@@ -175,8 +175,7 @@ def note_hollow(figure: Any, records: Sequence[Sequence[Record]]) -> None:
     runs = list({record.case.key: record for some in records for record in some}.values())
     cut, failed = n_cut(runs), n_failed(runs)
     if cut + failed:
-        counts = f"of {len(runs)} runs {cut} cut, {failed} failed"
-        figure.supxlabel(HOLLOW.format(counts), fontsize=7, color=NOTE)
+        figure.supxlabel(HOLLOW.format(cut, len(runs), failed), fontsize=7, color=NOTE)
 
 
 def _columns(labels: Sequence[str], width: float) -> int:
