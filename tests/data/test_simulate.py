@@ -130,10 +130,16 @@ def test_the_weight_of_an_edge_does_not_depend_on_the_other_edges():
     assert random_weights(sparse, random_state=9)[1, 4] == random_weights(full, random_state=9)[1, 4]
 
 
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (2, 1), (-1, 1), (1, math.inf), (math.nan, 1)])
+@pytest.mark.parametrize(("low", "high"), [(0, 0), (2, 1), (-1, 1), (1, math.inf), (math.nan, 1)])
 def test_weight_ranges_are_checked(low, high):
-    with pytest.raises(InputError, match="0 < low <= high"):
+    with pytest.raises(InputError, match="0 <= low <= high, high > 0"):
         random_weights(CHAIN, low, high)
+
+
+def test_weights_may_be_as_small_as_one_likes_but_no_edge_is_lost():
+    adjacency = np.triu(np.ones((100, 100)), 1) != 0
+    weights = random_weights(adjacency, 0, 1, random_state=2)
+    assert np.array_equal(weights != 0, adjacency) and np.abs(weights[adjacency]).min() < 0.01
 
 
 def test_a_matrix_that_is_not_square_gets_no_weights():

@@ -17,21 +17,24 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from acyclic.data.schemes import draw_onion, standardize_after, standardize_inside
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
-from acyclic.types import Floats
+from acyclic.types import Bools, Floats
 
 RandomState: TypeAlias = int | SeedSequence | Generator
 Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel"]
 Nonlinear: TypeAlias = Literal["cos", "sin", "mlp", "mim", "gp", "gp-add"]
 Sem: TypeAlias = Literal["linear", Nonlinear]
+Scheme: TypeAlias = Literal["raw", "standardized", "iscm", "dao"]
 
 # Rows are computed in whole blocks and the surplus is cut off: the first rows then undergo the same vector
 # instructions and BLAS calls whatever n is.
 _BLOCK: Final = 64
 _JITTER: Final = 1e-8
 _HIDDEN_UNITS: Final = 100
+_WEIGHT_RANGE: Final = (0.5, 2.0)
 
 
 def random_dag(n_nodes: int, kind: str = "ER2", random_state: RandomState = 0) -> NDArray[np.bool_]:
@@ -68,13 +71,14 @@ def random_dag(n_nodes: int, kind: str = "ER2", random_state: RandomState = 0) -
 def random_weights(adjacency: ArrayLike, low: float = 0.5, high: float = 2.0, random_state: RandomState = 0) -> Floats:
     """Draw a weight for each edge, uniform on [−high, −low] ∪ [low, high]; other entries are 0.
 
-    The weight of i → j depends on the random state and the number of nodes, not on the other edges.
+    The weight of i → j depends on the random state and the number of nodes, not on the other edges. It is not 0, also
+    where low is.
     """
     present = np.asarray(adjacency) != 0
     if present.ndim != 2 or present.shape[0] != present.shape[1]:
         raise InputError(f"adjacency has shape {present.shape}; give a square matrix, [i, j] true for i → j")
-    if not 0 < low <= high < np.inf:
-        raise InputError(f"the weights are to lie between low={low} and high={high}; give 0 < low <= high")
+    if not 0 <= low <= high < np.inf or not high > 0:
+        raise InputError(f"the weights are to lie between low={low} and high={high}; give 0 <= low <= high, high > 0")
     (rng,) = _streams(random_state, 1)
     return np.where(present, _signed_uniform(low, high, present.shape, rng), 0.0)
 
@@ -146,7 +150,7 @@ def population_covariance(weights: Dag | ArrayLike, scale: ArrayLike = 1.0, nois
     """
     dag = _as_dag(weights)
     _one_of("noise", noise, get_args(Noise))
-    deviation = _scales(scale, dag.n_nodes) * (np.pi / np.sqrt(6) if noise == "gumbel" else 1.0)
+    deviation = _scales(scale, dag.n_nodes) * _deviation(noise)
     spread = deviation[:, None] * (np.eye(dag.n_nodes) + dag.total_effects())
     return np.asarray(spread.T @ spread)
 
@@ -161,8 +165,8 @@ class Simulation:
         The true graph. Its weights are the coefficients of the model, or 1 on each edge of mlp, mim and gp.
     X, scale : ndarrays of shape (n, d) and (d,), read-only
         The rows, and the scale of each node's noise as in `linear_sem`.
-    noise, sem : str
-        The law of the noise and the kind of mechanism.
+    noise, sem, scheme : str
+        The law of the noise, the kind of mechanism, and what was done about the units.
     """
 
     graph: Dag
@@ -170,6 +174,7 @@ class Simulation:
     scale: Floats
     noise: Noise
     sem: Sem
+    scheme: Scheme = "raw"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,14 +183,15 @@ class Simulation:
 
 
 def simulate(
-    n_nodes: int = 10,
+    n_nodes: int | None = None,
     n: int = 1000,
     *,
-    graph: str = "ER2",
+    graph: str | Dag | ArrayLike = "ER2",
     sem: Sem = "linear",
     noise: Noise = "gaussian",
+    scheme: Scheme = "raw",
     variances: Literal["equal"] | tuple[float, float] | ArrayLike = "equal",
-    weight_range: tuple[float, float] = (0.5, 2.0),
+    weight_range: tuple[float, float] | None = None,
     standardize: bool = False,
     random_state: RandomState = 0,
 ) -> Simulation:
@@ -194,28 +200,57 @@ def simulate(
     Parameters
     ----------
     n_nodes, n : int
-        Columns and rows.
-    graph, sem, noise : str
-        As `kind` of `random_dag`, `kind` of `nonlinear_sem` or ``"linear"``, and `noise` of `linear_sem`.
+        Columns and rows; 10 columns by default, or those of the graph that is given.
+    graph : str, Dag or array of shape (d, d)
+        A kind of random graph as in `random_dag`, or a graph of your own, of which the edges are taken and not the
+        weights (`linear_sem` takes those too).
+    sem, noise : str
+        ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`.
+    scheme : {"raw", "standardized", "iscm", "dao"}
+        What is done about the units, in which raw rows nearly give the causal order away. All but ``"raw"`` are linear
+        models in which every column has variance 1 in the population; `graph` and `scale` of the result are theirs.
+
+        ``"raw"``: weights from `weight_range`, noise of these `variances`.
+        ``"standardized"``: the same model, then each column divided by its standard deviation. Correlations, and R²,
+        still tend to grow along the order.
+        ``"iscm"``: each column is divided by its standard deviation before its children use it (internally
+        standardised, Ormaniec et al. 2025).
+        ``"dao"``: correlations uniform among all that are Markov to the graph (DAG adaptation of the onion method,
+        Andrews & Kummerfeld 2024). It draws weights and variances itself; small effects are frequent.
     variances : "equal", tuple (low, high) or array of shape (d,)
         The squares of the noise scales: all 1, drawn uniformly from a range (a tuple), or given by node.
-    weight_range, random_state
-        As in `random_weights` and `random_dag`.
+    weight_range : tuple (low, high), optional
+        As in `random_weights`; (0.5, 2) by default.
     standardize : bool
-        Bring each column to sample mean 0 and variance 1, for raw rows nearly give the causal order away by
-        their variances. Graph and scale stay those of the raw rows, and the first rows then depend on n.
+        Bring each column to sample mean 0 and variance 1. Graph and scale stay those of the rows before, and the first
+        rows then depend on n.
+    random_state
+        As in `random_dag`.
 
     Examples
     --------
     >>> simulate(n_nodes=20, n=500, graph="SF2", random_state=1).X.shape
     (500, 20)
+    >>> honest = simulate(n_nodes=20, graph="ER4", scheme="dao")
+    >>> bool(np.allclose(population_covariance(honest.graph, honest.scale).diagonal(), 1))
+    True
     """
     graph_rng, weight_rng, scale_rng, mechanism_rng, noise_rng = _streams(random_state, 5)
     _one_of("sem", sem, get_args(Sem))
-    adjacency = random_dag(n_nodes, graph, graph_rng)
-    weighted = sem in ("linear", "cos", "sin")
-    dag = Dag(random_weights(adjacency, *weight_range, weight_rng) if weighted else adjacency)
-    scale = _draw_scales(variances, n_nodes, scale_rng)
+    _one_of("noise", noise, get_args(Noise))
+    _check_scheme(scheme, sem, variances, weight_range)
+    adjacency, names = _edges(graph, n_nodes, graph_rng)
+    if scheme == "dao":
+        weights, shares = draw_onion(adjacency, weight_rng)
+        scale = np.sqrt(shares) / _deviation(noise)
+    else:
+        weighted = sem in ("linear", "cos", "sin")
+        span = _WEIGHT_RANGE if weight_range is None else weight_range
+        weights = random_weights(adjacency, *span, weight_rng) if weighted else adjacency.astype(np.float64)
+        scale = _draw_scales(variances, len(adjacency), scale_rng)
+    if scheme in ("iscm", "standardized"):
+        weights, scale = _to_unit_variance(scheme, weights, scale, noise)
+    dag = Dag(weights, names)
     X = _rows(dag, n, sem, noise, scale, mechanism_rng, noise_rng)
     if standardize:
         if n < 2:
@@ -223,7 +258,36 @@ def simulate(
         X = (X - X.mean(axis=0)) / X.std(axis=0)
     X.setflags(write=False)
     scale.setflags(write=False)
-    return Simulation(dag, X, scale, noise, sem)
+    return Simulation(dag, X, scale, noise, sem, scheme)
+
+
+def _check_scheme(scheme: str, sem: str, variances: object, weight_range: object) -> None:
+    _one_of("scheme", scheme, get_args(Scheme))
+    if scheme != "raw" and sem != "linear":
+        raise InputError(
+            f"scheme={scheme!r} is a linear model, and sem is {sem!r}; leave one of them out, or take standardize=True"
+        )
+    if scheme == "dao" and (weight_range is not None or not isinstance(variances, str)):
+        raise InputError("scheme='dao' draws weights and variances itself; leave weight_range and variances out")
+
+
+def _edges(graph: str | Dag | ArrayLike, n_nodes: int | None, rng: Generator) -> tuple[Bools, tuple[str, ...] | None]:
+    if isinstance(graph, str):
+        return random_dag(10 if n_nodes is None else n_nodes, graph, rng), None
+    dag = _as_dag(graph)
+    if n_nodes not in (None, dag.n_nodes):
+        raise InputError(f"n_nodes is {n_nodes!r}, but the graph has {dag.n_nodes} nodes; leave n_nodes out")
+    return dag.adjacency, dag.names
+
+
+def _to_unit_variance(scheme: str, weights: Floats, scale: Floats, noise: Noise) -> tuple[Floats, Floats]:
+    """Weights and noise scales of the model in which each column has variance 1: made so at once, or at the end."""
+    variances = (scale * _deviation(noise)) ** 2
+    if scheme == "iscm":
+        weights, variances = standardize_inside(weights, variances)
+    else:
+        weights, variances = standardize_after(weights, variances, population_covariance(weights, scale, noise))
+    return weights, np.sqrt(variances) / _deviation(noise)
 
 
 def _streams(random_state: RandomState, count: int) -> list[Generator]:
@@ -269,7 +333,13 @@ def _scale_free(d: int, k: int, distinct: bool, rng: Generator) -> NDArray[np.bo
 
 
 def _signed_uniform(low: float, high: float, shape: int | tuple[int, ...], rng: Generator) -> Floats:
-    return np.where(rng.random(shape) < 0.5, -1.0, 1.0) * rng.uniform(low, high, shape)
+    signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
+    return signs * np.maximum(rng.uniform(low, high, shape), np.finfo(float).tiny)
+
+
+def _deviation(noise: Noise) -> float:
+    """The standard deviation of the noise at scale 1."""
+    return np.pi / np.sqrt(6) if noise == "gumbel" else 1.0
 
 
 def _as_dag(weights: Dag | ArrayLike) -> Dag:
