@@ -1,0 +1,148 @@
+"""Fits of benchmarks/honest.py: environments of the peers, one process for each fit, what it found, measured."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from pathlib import Path
+
+import numpy as np
+
+import acyclic
+from acyclic.data.moments import Moments
+from acyclic.errors import AcyclicError
+from acyclic.graphs.equivalence import extend_consistently
+from acyclic.scores.local import gaussian_bic, price_of_parent
+
+HERE = Path(__file__).parent
+PLAN = tomllib.loads((HERE / "peers.toml").read_text())
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
+ONE_THREAD = dict.fromkeys(THREADS, "1")
+
+
+class Method:
+    """A method of peers.toml with further options, which are part of its name."""
+
+    def __init__(self, name, **more):
+        entry = dict(PLAN["methods"][name])
+        self.function, self.environment = entry.pop("function"), entry.pop("environment", None)
+        self.options = entry | more
+        self.name = name + "".join(f", {key}={value}" for key, value in more.items())
+        # What the answer depends on beside data and options: the peer's versions, or our sources.
+        packages = PLAN["environments"].get(self.environment)
+        self.made_by = " ".join(packages) if packages else digest_of_sources()
+
+
+def digest_of_sources(known={}):  # noqa: B006 - a run has one answer
+    if not known:
+        folder, total = Path(acyclic.__file__).parent, hashlib.sha256()
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in (".py", ".c", ".h")):
+            total.update(path.read_bytes())
+        known["digest"] = f"acyclic {acyclic.__version__} {total.hexdigest()[:12]}"
+    return known["digest"]
+
+
+class Peers:
+    """Their environments, in a folder; made when they are first needed."""
+
+    def __init__(self, folder):
+        self.folder, self.failed = Path(folder), {}
+
+    def python(self, environment):
+        """The interpreter of an environment; raises OSError where it cannot be made."""
+        if environment is None:
+            return sys.executable
+        home = self.folder / environment
+        ready, packages = home / "ready", "\n".join(PLAN["environments"][environment])
+        if environment in self.failed:
+            raise OSError(self.failed[environment])
+        if not ready.exists() or ready.read_text() != packages:
+            try:
+                print(f"installing {', '.join(packages.split())} into {home}", flush=True)
+                subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+                install = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *packages.split()]
+                subprocess.run(install, check=True, capture_output=True, text=True)
+            except subprocess.CalledProcessError as error:
+                self.failed[environment] = f"cannot be installed: {last_line(error.stderr)}"
+                raise OSError(self.failed[environment]) from error
+            ready.write_text(packages)
+        return home / "bin" / "python"
+
+    def networks(self):
+        """The folder of the published networks, from the wheel of pgmpy."""
+        target = self.folder / "networks"
+        if not (target / PLAN["networks"]["folder"]).exists():
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
+            subprocess.run([*pip, PLAN["networks"]["package"]], check=True)
+        return target / PLAN["networks"]["folder"]
+
+    def fit(self, method, X, timeout):
+        """Arcs, processor seconds and memory, or an error."""
+        try:
+            python = self.python(method.environment)
+        except OSError as error:
+            return {"error": str(error)}
+        with tempfile.TemporaryDirectory() as folder:
+            rows, answer, job = (Path(folder, name) for name in ("rows.npy", "answer.json", "job.json"))
+            np.save(rows, X)
+            asked = {"function": method.function, "options": method.options, "price": price_of_parent("ebic", *X.shape)}
+            job.write_text(json.dumps(asked | {"rows": str(rows), "answer": str(answer)}))
+            command = [python, HERE / "honest_worker.py", job]
+            # The peers must not find our packages, nor we theirs.
+            env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" or not method.environment}
+            try:
+                done = subprocess.run(command, env=env | ONE_THREAD, capture_output=True, text=True, timeout=timeout)
+            except subprocess.TimeoutExpired:
+                return {"error": f"more than {timeout:g} s", "timeout": timeout}
+            return json.loads(answer.read_text()) if done.returncode == 0 else {"error": last_line(done.stderr)}
+
+
+def last_line(text):
+    lines = (text or "").strip().splitlines()
+    return lines[-1][:120] if lines else "failed without a word"
+
+
+def as_class(arcs, d):
+    """A DAG and its class from a list of arcs, both ways for an undirected edge; None where there is no such DAG."""
+    matrix = np.zeros((d, d), dtype=bool)
+    if arcs:
+        matrix[tuple(np.transpose(arcs))] = True
+    try:
+        dag = acyclic.Dag(extend_consistently(acyclic.Cpdag.from_arcs(matrix, edge_direction="from row to column")))
+    except AcyclicError:
+        return matrix, None
+    return matrix, dag
+
+
+def measure(answer, truth, X, columns):
+    """What can be said of an answer; columns says which column of the table the j-th of X is."""
+    d = X.shape[1]
+    arcs = [[int(columns[i]), int(columns[j])] for i, j in answer.pop("arcs")]
+    matrix, dag = as_class(arcs, d)
+    values = {"edges": int(np.count_nonzero(np.triu(matrix | matrix.T)))}
+    if dag is None:
+        values["problem"] = "no DAG has these edges"
+    else:
+        there = np.argsort(columns)
+        values["score"] = gaussian_bic(Moments.from_array(X[:, there]), dag.adjacency, "ebic")
+        values["class"] = hashlib.sha256(np.packbits(dag.cpdag().arcs).tobytes()).hexdigest()[:16]
+    return answer | values | (compare(truth, matrix, dag) if truth is not None else {})
+
+
+def compare(truth, matrix, dag):
+    """Distances to the true graph; of the estimate's class, or of its edges alone where it has none."""
+    joined, true = matrix | matrix.T, truth.adjacency | truth.adjacency.T
+    right, found, there = (np.count_nonzero(np.triu(pairs)) for pairs in (joined & true, joined, true))
+    values = {"precision": right / found if found else None, "recall": right / there if there else None}
+    if dag is None:
+        return values
+    d = truth.n_nodes
+    estimate, wanted = acyclic.Dag(dag.adjacency, truth.names).cpdag(), truth.cpdag()
+    found = acyclic.compare(truth, estimate)
+    values |= {"shd_cpdag": found.shd_cpdag, "exact": estimate == wanted}
+    if found.parent_aid is not None:
+        values["aid"] = found.parent_aid / max(d * (d - 1), 1)
+    return values

@@ -1,0 +1,142 @@
+"""Fit one method to one table in the environment of the method, and write what it found; run by benchmarks/honest.py.
+
+    python honest_worker.py JOB.json
+
+A job names the method, its options, the file of rows, the price of a parent in units of −2 log-likelihood, and the file
+for the answer: arcs (both ways for an undirected edge), processor seconds of the process and its children, seconds on
+the wall, peak memory. Imports and a fit to a small table, which compiles what is compiled late, come before the clock.
+"""
+
+import json
+import logging
+import os
+import resource
+import sys
+import time
+import warnings
+from contextlib import redirect_stdout
+from math import log
+
+import numpy as np
+
+
+def flop(X, price, **options):
+    import flopsearch
+
+    return flopsearch.flop(X, price / log(len(X)), **options) > 0
+
+
+def andrey_boss(X, price):
+    import andrey
+
+    found = andrey.boss(X, score_func="local_score_BIC_from_cov", lambda_value=price / log(len(X)), seed=0)
+    return np.asarray(found.structure.adjacency)
+
+
+def _arcs_of_causal_learn(graph):
+    """It writes i → j as graph[j, i] = 1 and graph[i, j] = −1, an undirected edge as −1 twice."""
+    return ((graph.T == 1) & (graph == -1)) | ((graph == -1) & (graph.T == -1))
+
+
+def causal_learn_boss(X, price):
+    from causallearn.search.PermutationBased.BOSS import boss
+
+    return _arcs_of_causal_learn(boss(X, parameters={"lambda_value": price / log(len(X)) / 2}, verbose=False).graph)
+
+
+def causal_learn_ges(X, price):
+    from causallearn.search.ScoreBased.GES import ges
+
+    found = ges(X, score_func="local_score_BIC_from_cov", lambda_value=price / log(len(X)) / 2)
+    return _arcs_of_causal_learn(found["G"].graph)
+
+
+def ges_package(X, price):
+    import ges
+    from ges.scores import GaussObsL0Pen
+
+    return ges.fit(GaussObsL0Pen(X, lmbda=price / 2))[0]
+
+
+def xges(X, price):
+    from xges import XGES
+
+    return XGES(alpha=price / log(len(X))).fit(X, verbose=0).to_adjacency_matrix()
+
+
+def tetrad(X, price, algorithm):
+    import pandas
+    from tetrad_port import TetradPort
+
+    frame = pandas.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    found = getattr(TetradPort(), f"run_{algorithm}")(frame, penalty_discount=price / log(len(X)))[0]
+    arcs = np.zeros((X.shape[1],) * 2, dtype=bool)
+    for edge in found["edges"]:
+        source, mark, target = str(edge).split()
+        i, j = int(source[1:]), int(target[1:])
+        arcs[i, j] = True
+        arcs[j, i] |= mark == "---"
+    return arcs
+
+
+def dagma(X, price):
+    from dagma.linear import DagmaLinear
+
+    return DagmaLinear(loss_type="l2").fit(X.copy(), lambda1=0.03) != 0
+
+
+def castle(X, price, learner):
+    import castle.algorithms
+
+    model = getattr(castle.algorithms, learner)()
+    model.learn(X)
+    return np.asarray(model.causal_matrix)
+
+
+def learn(X, price, **options):
+    import acyclic
+
+    return acyclic.learn(X, **options).graph.adjacency
+
+
+def ours(X, price, learner, **options):
+    import acyclic
+
+    model = getattr(acyclic, learner)(**options).fit(X)
+    return model.cpdag_.arcs if learner == "Ges" else model.causal_graph_.adjacency
+
+
+def empty(X, price):
+    return np.zeros((X.shape[1],) * 2)
+
+
+def processor_seconds():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def small_table():
+    return np.random.default_rng(0).standard_normal((50, 4)) @ (np.eye(4) + np.eye(4, k=1))
+
+
+def main(path):
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    # One core, whatever the method would like: threads that it starts all the same take turns.
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
+    with open(path) as file:
+        job = json.load(file)
+    fit, options, X = globals()[job["function"]], job["options"], np.load(job["rows"])
+    with open(os.devnull, "w") as silence, redirect_stdout(silence):
+        fit(small_table(), 10.0, **options)
+        start, wall = processor_seconds(), time.perf_counter()
+        arcs = np.asarray(fit(X, job["price"], **options)) != 0
+        answer = {"cpu": processor_seconds() - start, "wall": time.perf_counter() - wall}
+    answer["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    with open(job["answer"], "w") as file:
+        json.dump(answer | {"arcs": np.argwhere(arcs).tolist()}, file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
