@@ -30,7 +30,8 @@ def andrey_boss(X, price):
     import andrey
 
     found = andrey.boss(X, score_func="local_score_BIC_from_cov", lambda_value=price / log(len(X)), seed=0)
-    return np.asarray(found.structure.adjacency)
+    # A matrix of marks: 1 is a tail at i on the edge with j.
+    return found.structure.to_numpy() == 1
 
 
 def _arcs_of_causal_learn(graph):

@@ -40,6 +40,29 @@ def table(here):
     return here / "data" / "table.csv"
 
 
+def test_honest_rows_are_drawn_on_the_edges_of_a_file(table):
+    flags = ["--graph", "data/graph.json", "--rows", "50", "--seed", "4", "--quiet"]
+    assert main(["simulate", *flags, "--scheme", "dao", "--out", "onion"]) == 0
+    spans = ["--weight-range", "0", "1", "--variances", "1", "2"]
+    assert main(["simulate", *flags, "--scheme", "standardized", *spans, "--out", "standard"]) == 0
+    edges = read("data/graph.json")
+    for name, settings in {
+        "onion": {"scheme": "dao"},
+        "standard": {"scheme": "standardized", "weight_range": (0, 1), "variances": (1, 2)},
+    }.items():
+        expected = acyclic.simulate(n=50, graph=edges, **settings, random_state=4)
+        assert read(f"{name}/graph.json") == expected.graph
+        assert (expected.graph.adjacency == edges.adjacency).all()
+        assert np.allclose(np.loadtxt(f"{name}/table.csv", delimiter=",", skiprows=1), expected.X)
+
+
+def test_rows_are_drawn_on_a_member_of_a_class_too(table):
+    cpdag = acyclic.Cpdag.from_edges([], [("a", "b"), ("b", "c")], names=["a", "b", "c"])
+    (table.parent.parent / "class.json").write_text(cpdag.to_json())
+    assert main(["simulate", "--graph", "class.json", "--rows", "20", "--out", "drawn", "--quiet"]) == 0
+    assert read("drawn/graph.json").cpdag() == cpdag
+
+
 def examples(command):
     """The example lines of a command's help."""
     fence = re.search(r"```\n(.*?)```", app[command].default_command.__doc__, re.DOTALL)
@@ -231,6 +254,14 @@ def test_the_bundled_data_are_written_exactly(here):
         (["datasets", "titanic"], 1, "there is no bundled data 'titanic'"),
         (["simulate", "--nodes", "6", "--out", "data"], 1, "--force"),
         (["simulate", "--noise", "loud", "--out", "new"], 1, "loud"),
+        (["simulate", "--scheme", "onion", "--out", "new"], 1, "'raw', 'standardized', 'iscm', 'dao'"),
+        (
+            ["simulate", "--scheme", "dao", "--variances", "1", "2", "--out", "new"],
+            1,
+            "leave weight_range and variances",
+        ),
+        (["simulate", "--graph", "none.json", "--out", "new"], 1, "none.json"),
+        (["simulate", "--graph", "data/graph.json", "--nodes", "7", "--out", "new"], 1, "the graph has 6 nodes"),
         (["lern"], 2, 'Did you mean "learn"'),
         (["learn", "data/table.csv", "--speed", "9"], 2, "--speed"),
         (["learn", "data/table.csv", "--seed", "x"], 2, "--seed"),

@@ -201,11 +201,14 @@ def compare(truth: Path, estimate: Path, /, *, output: Annotated[Output, Flat] =
 @app.command
 def simulate(
     *,
-    nodes: Whole = 10,
+    nodes: Whole | None = None,
     rows: Whole = 1000,
     graph: str = "ER2",
     sem: str = "linear",
     noise: str = "gaussian",
+    scheme: str = "raw",
+    weight_range: tuple[float, float] | None = None,
+    variances: tuple[float, float] | None = None,
     standardize: Switch = False,
     seed: Whole = 0,
     out: Path = Path("simulated"),
@@ -216,18 +219,27 @@ def simulate(
 
     ```
     acyclic simulate --nodes 20 --rows 500 --seed 1 --out simulated
+    acyclic simulate --graph simulated/graph.json --scheme dao --out honest
     ```
 
     Parameters
     ----------
     nodes, rows
-        Columns and rows of the table.
+        Columns and rows of the table; 10 columns by default, or those of the graph that is given.
     graph
-        ER or SF with the number of edges per node, such as ER2 or SF4.
+        ER or SF with the number of edges per node, such as ER2 or SF4; or a graph (.json .csv .graphml .dot .dagitty)
+        or a result.json, of which the edges are taken and not the weights.
     sem
         linear, mlp, mim, gp, gp-add, sin or cos.
     noise
         Law of the noise: gaussian, exponential or gumbel.
+    scheme
+        raw; or a linear model whose columns all have variance 1: standardized, iscm (each column before its children
+        use it) or dao (correlations uniform among those that the graph allows).
+    weight_range
+        Smallest and largest size of a weight; 0.5 2 by default.
+    variances
+        Smallest and largest variance of the noise; all 1 by default.
     standardize
         Scale every column to mean 0 and variance 1.
     seed
@@ -239,11 +251,15 @@ def simulate(
     """
     from acyclic.data.simulate import simulate as drawn
 
-    law: dict[str, Any] = {"graph": graph, "sem": sem, "noise": noise, "standardize": standardize}
-    data = drawn(nodes, rows, **law, random_state=seed)
+    law: dict[str, Any] = {"sem": sem, "noise": noise, "scheme": scheme, "standardize": standardize}
+    if variances is not None:
+        law["variances"] = variances
+    edges = _member(Path(graph)) if Path(graph).suffix else graph
+    data = drawn(nodes, rows, graph=edges, weight_range=weight_range, **law, random_state=seed)
     folder = _write_table(data.X, data.names, {"graph": data.graph}, out, force)
-    output.data({"folder": str(folder), "rows": rows, "nodes": nodes, "edges": data.graph.n_edges})
-    output.say(f"{rows} rows, {nodes} columns, {data.graph.n_edges} edges. {listed(folder)}")
+    columns, n_edges = len(data.names), data.graph.n_edges
+    output.data({"folder": str(folder), "rows": rows, "nodes": columns, "edges": n_edges})
+    output.say(f"{rows} rows, {columns} columns, {n_edges} edges. {listed(folder)}")
 
 
 @app.command
@@ -344,6 +360,15 @@ def _graph(path: Path) -> Dag | Cpdag:
     if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):
         return load(path).graph
     return read(path)
+
+
+def _member(path: Path) -> Dag:
+    """The graph of a file, or one of the class that it holds."""
+    from acyclic.graphs.dag import Dag
+    from acyclic.graphs.equivalence import extend_consistently
+
+    graph = _graph(path)
+    return graph if isinstance(graph, Dag) else Dag(extend_consistently(graph), graph.names)
 
 
 def _write_dataset(name: str, rows: Literal["observational", "all"], folder: Path, force: bool) -> Path:
