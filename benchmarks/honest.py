@@ -2,6 +2,7 @@
 
     python benchmarks/honest.py TABLE ... [--seeds 10] [--timeout 120] [--peers build/peers] [--methods NAME ...]
     python benchmarks/honest.py --flop-grid [--nodes 20 30] [--option effort=2] [--option time_limit=flop100]
+    python benchmarks/honest.py --check [--methods NAME ...]
     python benchmarks/honest.py --list
 
 Each fit is a process on one core; processor seconds are those of the process and its children, after imports and a fit
@@ -26,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 from honest_data import BUNDLED, OF_PGMPY, Cell, draw, network, random_world, raw_world, real
-from honest_fits import HERE, PLAN, Method, Peers, digest_of_sources, measure
+from honest_fits import HERE, PLAN, Method, Peers, check, digest_of_sources, measure
 
 from acyclic.data.moments import Moments
 from acyclic.graphs.metrics import r2_sortability, varsortability
@@ -89,7 +90,10 @@ class Rows:
         self.path, self.known = Path(path), {}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if self.path.exists():
-            for line in self.path.read_text().splitlines():
+            text = self.path.read_text()
+            if not text.endswith("\n"):
+                self.write("")
+            for line in text.splitlines():
                 try:
                     row = json.loads(line)
                 except ValueError:
@@ -102,9 +106,12 @@ class Rows:
     def add(self, cell, seed, method, values):
         row = {"key": (cell.name, seed, method.name, method.made_by), **values}
         self.known[tuple(row["key"])] = row
-        with self.path.open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        self.write(json.dumps(row))
         return row
+
+    def write(self, line):
+        with self.path.open("a") as file:
+            file.write(line + "\n")
 
 
 class Bench:
@@ -394,6 +401,7 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help=f"of {', '.join(TABLES)}")
     parser.add_argument("--flop-grid", action="store_true", help="FLOP against learn() over a grid of worlds")
+    parser.add_argument("--check", action="store_true", help="see whether the methods pay the price they are given")
     parser.add_argument("--list", action="store_true", help="name the tables, cells and methods")
     parser.add_argument("--seeds", type=int, help="how many (10; 3 for the grid)")
     parser.add_argument("--first-seed", type=int, default=0)
@@ -439,6 +447,9 @@ def main():
         print(f"--flop-grid: {len(GRID)} cells")
         return
     bench = Bench(Rows(chosen.rows), Peers(chosen.peers.resolve()), chosen.timeout)
+    if chosen.check:
+        for name in chosen.methods or PLAN["methods"]:
+            print(f"{name}: {check(bench.peers, Method(name), chosen.timeout)}", flush=True)
     if chosen.flop_grid:
         seeds = range(chosen.first_seed, chosen.first_seed + (chosen.seeds or 3))
         publish(

@@ -17,7 +17,7 @@ from acyclic.errors import AcyclicError
 from acyclic.graphs.equivalence import extend_consistently
 from acyclic.scores.local import gaussian_bic, price_of_parent
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
 PLAN = tomllib.loads((HERE / "peers.toml").read_text())
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
 ONE_THREAD = dict.fromkeys(THREADS, "1")
@@ -61,15 +61,21 @@ class Peers:
             raise OSError(self.failed[environment])
         if not ready.exists() or ready.read_text() != packages:
             try:
-                print(f"installing {', '.join(packages.split())} into {home}", flush=True)
-                subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
-                install = [home / "bin" / "python", "-m", "pip", "install", "--quiet", *packages.split()]
-                subprocess.run(install, check=True, capture_output=True, text=True)
+                self._install(home, packages.split())
             except subprocess.CalledProcessError as error:
                 self.failed[environment] = f"cannot be installed: {last_line(error.stderr)}"
                 raise OSError(self.failed[environment]) from error
             ready.write_text(packages)
         return home / "bin" / "python"
+
+    def _install(self, home, packages):
+        """Make an environment; one package after the other, since the second may be built with the first."""
+        print(f"installing {', '.join(packages)} into {home}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", home], check=True)
+        env = os.environ | {"PEER_HOME": str(home), "CMAKE_ARGS": f"-DFETCHCONTENT_SOURCE_DIR_EIGEN={HERE / 'eigen'}"}
+        for package in packages:
+            install = [home / "bin" / "python", "-m", "pip", "install", "--quiet", package]
+            subprocess.run(install, check=True, capture_output=True, text=True, env=env)
 
     def networks(self):
         """The folder of the published networks, from the wheel of pgmpy."""
@@ -146,3 +152,25 @@ def compare(truth, matrix, dag):
     if found.parent_aid is not None:
         values["aid"] = found.parent_aid / max(d * (d - 1), 1)
     return values
+
+
+def check(peers, method, timeout):
+    """Whether a method pays the price that it was given and points its edges the right way; in words.
+
+    Two columns whose correlation gains a little more, or a little less, than the price; and x0 → x2 ← x1, x2 → x3.
+    """
+    n, d = 1000, 2
+    drawn = np.random.default_rng(0).standard_normal((n, d))
+    base = np.linalg.qr(drawn - drawn.mean(axis=0))[0] * np.sqrt(n)
+    edges = []
+    for gain in (price_of_parent("ebic", n, d) + beyond for beyond in (-0.3, 0.3)):
+        r = np.sqrt(1 - np.exp(-gain / n))
+        pair = np.column_stack([base[:, 0], r * base[:, 0] + np.sqrt(1 - r**2) * base[:, 1]])
+        edges.append(peers.fit(method, pair, timeout))
+    collider = acyclic.Dag.from_edges([("x0", "x2"), ("x1", "x2"), ("x2", "x3")], names=["x0", "x1", "x2", "x3"])
+    found = peers.fit(method, acyclic.simulate(n=2000, graph=collider, random_state=1).X, timeout)
+    if "error" in found or any("error" in answer for answer in edges):
+        return found.get("error") or next(answer["error"] for answer in edges if "error" in answer)
+    paid = "pays the price" if not edges[0]["arcs"] and edges[1]["arcs"] else "has a price of its own"
+    right = sorted(found["arcs"]) == np.argwhere(collider.adjacency).tolist()
+    return f"{paid}; {'finds' if right else 'does not find'} x0 → x2 ← x1, x2 → x3"
