@@ -22,7 +22,7 @@ import platform
 import shlex
 import sys
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +109,17 @@ class Rows:
         self.write(json.dumps(row))
         return row
 
+    def best(self, cell, seed=None):
+        """The least score of this table that any method, option or version ever reached; of all orders without seed."""
+        return min(
+            (
+                row["score"]
+                for (name, of_seed, *_), row in self.known.items()
+                if name == cell.name and seed in (None, of_seed) and "score" in row
+            ),
+            default=np.inf,
+        )
+
     def write(self, line):
         with self.path.open("a") as file:
             file.write(line + "\n")
@@ -179,7 +190,7 @@ def not_worse(ours, theirs):
 def flop_grid(bench, cells, seeds, options):
     """Fill the grid and print how often learn() is not worse than FLOP, by score, and what both take."""
     rivals = [Method(name) for name in FLOP[:2]]
-    pairs = defaultdict(list)
+    pairs, silent = defaultdict(list), []
     for cell in cells:
         for seed in seeds:
             theirs = {method.name: bench.row(cell, seed, method) for method in rivals}
@@ -189,7 +200,10 @@ def flop_grid(bench, cells, seeds, options):
             for name, row in theirs.items():
                 if "score" in ours and "score" in row:
                     pairs[name].append((cell, seed, ours, row))
-    return "\n\n".join(grid_text(name, found) for name, found in pairs.items())
+            failed = {"learn": ours, **theirs}
+            silent += [f"{name} on {cell.name}, seed {seed}" for name, row in failed.items() if "score" not in row]
+    told = "No answer within the time-out: " + ("; ".join(silent) or "none") + "."
+    return "\n\n".join([*(grid_text(name, found) for name, found in pairs.items()), told])
 
 
 def our_method(options, theirs):
@@ -262,47 +276,50 @@ def mean(values, form="{:.2f}"):
 
 def truth_text(bench, cell, seeds, by_method):
     """One cell with a known graph."""
-    best = best_scores(by_method, seeds)
+    best = {seed: bench.rows.best(cell, seed) for seed in seeds}
     lines = [
         f"### {cell.name}\n",
         sortability(bench, cell, seeds) + "\n",
-        "| method | SHD of CPDAGs | precision | recall | AID | BIC above the best | exact classes | processor s |",
-        "|---|---|---|---|---|---|---|---|",
+        "| method | SHD of CPDAGs | SHD | precision | recall | AID | BIC above the best | at the best | exact classes "
+        "| processor s | peak MB |",
+        "|" + "---|" * 11,
     ]
     for name, rows in by_method.items():
         done = [row for row in rows if "cpu" in row]
         if not done:
-            lines.append(f"| {name} | {failure(rows)} |" + " – |" * 6)
+            lines.append(f"| {name} | {failure(rows)} |" + " – |" * 9)
             continue
         gaps = [row["score"] - best[seed_of(row)] for row in done if "score" in row]
-        exact = [row.get("exact", False) for row in done]
+        at_best = sum("score" in row and not_worse(row["score"], best[seed_of(row)]) for row in done)
+        distances = [mean([row.get(key) for row in done], "{:.1f}") for key in ("shd_cpdag", "shd")]
         rates = [mean([row.get(key) for row in done], "{:.3f}") for key in ("precision", "recall", "aid")]
         lines.append(
-            f"| {name}{short(done, seeds)} | {mean([row.get('shd_cpdag') for row in done], '{:.1f}')} "
-            f"| {' | '.join(rates)} | {mean(gaps, '{:.1f}')} | {sum(exact)} of {len(exact)} "
-            f"| {np.mean([row['cpu'] for row in done]):.3g} |"
+            f"| {name}{short(done, seeds)} | {' | '.join([*distances, *rates])} | {mean(gaps, '{:.1f}')} "
+            f"| {at_best} of {len(done)} | {sum(row.get('exact', False) for row in done)} of {len(done)} "
+            f"| {np.mean([row['cpu'] for row in done]):.3g} | {np.max([row['megabytes'] for row in done]):.0f} |"
         )
     return "\n".join([*lines, ""])
 
 
 def real_text(bench, cell, seeds, by_method):
     """One real table: the same columns in other orders and units."""
-    best = min((row["score"] for rows in by_method.values() for row in rows if "score" in row), default=np.nan)
+    best = bench.rows.best(cell)
     n, d = bench.data(cell, 0)[1].shape
     lines = [
         f"### {cell.name}\n",
         f"{n} rows, {d} columns; best extended BIC known here {best:.1f} (the empty graph has 0).\n",
-        "| method | column orders × units | classes | of the best score | BIC above it, mean | worst | processor s |",
-        "|---|---|---|---|---|---|---|",
+        "| method | column orders × units | classes | in the most frequent | at the best | BIC above it, mean | worst "
+        "| processor s |",
+        "|" + "---|" * 8,
     ]
     for name, rows in by_method.items():
         done = [row for row in rows if "score" in row]
         if not done:
-            lines.append(f"| {name} | {failure(rows)} |" + " – |" * 5)
+            lines.append(f"| {name} | {failure(rows)} |" + " – |" * 6)
             continue
-        gaps = [row["score"] - best for row in done]
+        gaps, classes = [row["score"] - best for row in done], Counter(row["class"] for row in done)
         lines.append(
-            f"| {name} | {len(done)} | {len({row['class'] for row in done})} "
+            f"| {name} | {len(done)} | {len(classes)} | {max(classes.values())} "
             f"| {sum(not_worse(row['score'], best) for row in done)} | {np.mean(gaps):.2f} | {np.max(gaps):.2f} "
             f"| {np.mean([row['cpu'] for row in done]):.3g} |"
         )
@@ -311,16 +328,6 @@ def real_text(bench, cell, seeds, by_method):
 
 def seed_of(row):
     return row["key"][1]
-
-
-def best_scores(by_method, seeds):
-    """The best score of any method, for each seed."""
-    scores = {seed: [np.inf] for seed in seeds}
-    for rows in by_method.values():
-        for row in rows:
-            if "score" in row:
-                scores[seed_of(row)].append(row["score"])
-    return {seed: min(found) for seed, found in scores.items()}
 
 
 def failure(rows):
@@ -364,7 +371,7 @@ def versions():
 def write_section(path, name, text):
     """Replace the section of a table between its marks, or append it."""
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-    page = path.read_text() if path.exists() else INTRODUCTION
+    page = path.read_text() if path.exists() else "# Benchmarks\n"
     section = f"{begin}\n{text.rstrip()}\n{end}\n"
     if begin in page:
         before, rest = page.split(begin, 1)
@@ -372,9 +379,6 @@ def write_section(path, name, text):
     else:
         page = page.rstrip("\n") + "\n\n" + section
     path.write_text(page)
-
-
-INTRODUCTION = "# Benchmarks\n"
 
 
 def describe(started, seeds):

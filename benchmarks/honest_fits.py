@@ -143,6 +143,7 @@ def compare(truth, matrix, dag):
     joined, true = matrix | matrix.T, truth.adjacency | truth.adjacency.T
     right, found, there = (np.count_nonzero(np.triu(pairs)) for pairs in (joined & true, joined, true))
     values = {"precision": right / found if found else None, "recall": right / there if there else None}
+    values["shd"] = acyclic.compare(truth, matrix, edge_direction="from row to column").shd
     if dag is None:
         return values
     d = truth.n_nodes
