@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from acyclic.data.schemes import draw_onion
-from acyclic.data.simulate import Noise, Scheme, population_covariance, random_dag, random_weights, simulate
+from acyclic.data.simulate import Noise, Nonlinear, Scheme, population_covariance, random_dag, random_weights, simulate
 from acyclic.errors import CycleError, InputError
 from acyclic.graphs.dag import Dag
 
@@ -136,6 +136,26 @@ def test_iscm_keeps_weights_where_standardising_afterwards_does_not():
     assert 1.5 / math.sqrt(3.25) <= sizes.min() <= sizes.max() <= 2 / math.sqrt(5)
 
 
+@pytest.mark.parametrize("sem", get_args(Nonlinear))
+def test_curved_iscm_feeds_standardised_columns_to_the_children(sem):
+    """The first effect sees the standardised cause, as raw rows of a standardised cause would be made."""
+    pair = [[0, 1], [0, 0]]
+    data = simulate(graph=pair, n=128, scheme="iscm", sem=sem, noise="gumbel", random_state=3)
+    assert np.allclose(data.X.mean(axis=0), 0, atol=1e-12) and np.allclose(data.X.std(axis=0), 1)
+    raw = simulate(graph=pair, n=128, sem=sem, noise="gumbel", random_state=3)
+    cause = (raw.X[:, 0] - raw.X[:, 0].mean()) / raw.X[:, 0].std()
+    assert np.allclose(data.X[:, 0], cause, atol=1e-12)
+    assert not np.allclose(data.X[:, 1], (raw.X[:, 1] - raw.X[:, 1].mean()) / raw.X[:, 1].std(), atol=1e-3)
+
+
+def test_curved_iscm_by_hand():
+    data = simulate(graph=[[0, 1], [0, 0]], n=100, scheme="iscm", sem="cos", random_state=3)
+    noise = simulate(graph=np.zeros((2, 2)), n=100, random_state=3).X
+    cause = (noise[:, 0] - noise[:, 0].mean()) / noise[:, 0].std()
+    effect = data.graph.weights[0, 1] * np.cos(cause + 1) + noise[:, 1]
+    assert np.allclose(data.X, np.column_stack([cause, (effect - effect.mean()) / effect.std()]), atol=1e-12)
+
+
 @pytest.mark.parametrize("noise", get_args(Noise))
 def test_a_standardized_model_has_the_correlations_of_the_raw_one(noise):
     settings_ = {"graph": "ER2", "noise": noise, "variances": (1, 2), "random_state": 5}
@@ -174,8 +194,11 @@ def test_fewer_rows_are_a_prefix_of_more_rows(scheme):
 def test_what_a_scheme_does_not_take_is_refused():
     with pytest.raises(InputError, match="scheme is 'onion'; give one of 'raw', 'standardized', 'iscm', 'dao'"):
         simulate(scheme="onion")
-    with pytest.raises(InputError, match="linear model, and sem is 'mlp'"):
-        simulate(scheme="iscm", sem="mlp")
+    for scheme in ("dao", "standardized"):
+        with pytest.raises(InputError, match="for linear models, and sem is 'mlp'"):
+            simulate(scheme=scheme, sem="mlp")
+    with pytest.raises(InputError, match="at least 2"):
+        simulate(n=1, scheme="iscm", sem="mlp")
     for given_ in ({"weight_range": (0.5, 2.0)}, {"variances": (1, 2)}, {"variances": [1.0] * 10}):
         with pytest.raises(InputError, match="draws weights and variances itself"):
             simulate(scheme="dao", **given_)

@@ -234,8 +234,8 @@ def simulate(
     noise
         Law of the noise: gaussian, exponential or gumbel.
     scheme
-        raw; or a linear model whose columns all have variance 1: standardized, iscm (each column before its children
-        use it) or dao (correlations uniform among those that the graph allows).
+        raw; or columns that all have variance 1: iscm (made so before its children use it), or for linear models
+        standardized (in the end) and dao (correlations uniform among those that the graph allows).
     weight_range
         Smallest and largest size of a weight; 0.5 2 by default.
     variances

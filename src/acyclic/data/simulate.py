@@ -207,14 +207,16 @@ def simulate(
     sem, noise : str
         ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`.
     scheme : {"raw", "standardized", "iscm", "dao"}
-        What is done about the units, in which raw rows nearly give the causal order away. All but ``"raw"`` are linear
-        models in which every column has variance 1 in the population; `graph` and `scale` of the result are theirs.
+        What is done about the units, in which raw rows nearly give the causal order away. All but ``"raw"`` are for
+        linear models, in which every column then has variance 1 in the population; `graph` and `scale` of the result
+        are those of that model. ``"iscm"`` takes the other kinds of `sem` too.
 
         ``"raw"``: weights from `weight_range`, noise of these `variances`.
         ``"standardized"``: the same model, then each column divided by its standard deviation. Correlations, and R²,
         still tend to grow along the order.
         ``"iscm"``: each column is divided by its standard deviation before its children use it (internally
-        standardised, Ormaniec et al. 2025).
+        standardised, Ormaniec et al. 2025). Where `sem` is not linear, it is brought to sample mean 0 and variance 1:
+        the first rows then depend on n, and `scale` is that of the noise before.
         ``"dao"``: correlations uniform among all that are Markov to the graph (DAG adaptation of the onion method,
         Andrews & Kummerfeld 2024). It draws weights and variances itself; small effects are frequent.
     variances : "equal", tuple (low, high) or array of shape (d,)
@@ -248,13 +250,13 @@ def simulate(
         span = _WEIGHT_RANGE if weight_range is None else weight_range
         weights = random_weights(adjacency, *span, weight_rng) if weighted else adjacency.astype(np.float64)
         scale = _draw_scales(variances, len(adjacency), scale_rng)
-    if scheme in ("iscm", "standardized"):
+    if sem == "linear" and scheme in ("iscm", "standardized"):
         weights, scale = _to_unit_variance(scheme, weights, scale, noise)
-    dag = Dag(weights, names)
-    X = _rows(dag, n, sem, noise, scale, mechanism_rng, noise_rng)
+    dag, inside = Dag(weights, names), scheme == "iscm" and sem != "linear"
+    if (standardize or inside) and n < 2:
+        raise InputError("standardising needs at least 2 rows; give a larger n")
+    X = _rows(dag, n, sem, noise, scale, mechanism_rng, noise_rng, inside=inside)
     if standardize:
-        if n < 2:
-            raise InputError("standardize=True needs at least 2 rows; give a larger n")
         X = (X - X.mean(axis=0)) / X.std(axis=0)
     X.setflags(write=False)
     scale.setflags(write=False)
@@ -263,9 +265,9 @@ def simulate(
 
 def _check_scheme(scheme: str, sem: str, variances: object, weight_range: object) -> None:
     _one_of("scheme", scheme, get_args(Scheme))
-    if scheme != "raw" and sem != "linear":
+    if scheme in ("dao", "standardized") and sem != "linear":
         raise InputError(
-            f"scheme={scheme!r} is a linear model, and sem is {sem!r}; leave one of them out, or take standardize=True"
+            f"scheme={scheme!r} is for linear models, and sem is {sem!r}; give scheme='iscm' or standardize=True"
         )
     if scheme == "dao" and (weight_range is not None or not isinstance(variances, str)):
         raise InputError("scheme='dao' draws weights and variances itself; leave weight_range and variances out")
@@ -365,8 +367,17 @@ def _draw_scales(variances: str | tuple[float, float] | ArrayLike, d: int, rng: 
 
 
 def _rows(
-    dag: Dag, n: int, sem: Sem, noise: Noise, scale: ArrayLike, mechanism_rng: Generator, noise_rng: Generator
+    dag: Dag,
+    n: int,
+    sem: Sem,
+    noise: Noise,
+    scale: ArrayLike,
+    mechanism_rng: Generator,
+    noise_rng: Generator,
+    *,
+    inside: bool = False,
 ) -> Floats:
+    """Rows of a model; inside: each column has sample mean 0 and variance 1 before its children use it."""
     n, d, weights = _count("n", n), dag.n_nodes, dag.weights
     shape = (-(-n // _BLOCK) * _BLOCK, d)
     columns = np.ascontiguousarray((_scales(scale, d) * _standard_noise(noise, shape, noise_rng)).T)
@@ -375,6 +386,8 @@ def _rows(
         parents = np.flatnonzero(weights[:, j])
         if parents.size:
             columns[j] += _MECHANISMS[sem](weights[parents, j], columns[parents], streams[j])
+        if inside:
+            columns[j] = (columns[j] - columns[j, :n].mean()) / columns[j, :n].std()
     return np.ascontiguousarray(columns[:, :n].T)
 
 
