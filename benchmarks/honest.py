@@ -413,7 +413,7 @@ def parse():
     parser.add_argument("--cells", nargs="+", default=[""], help="only cells whose name contains one of these texts")
     parser.add_argument("--methods", nargs="+", help="only these methods")
     parser.add_argument("--option", type=option, action="append", default=[], help="NAME=VALUE for learn()")
-    parser.add_argument("--timeout", type=float, default=120.0, help="seconds on the wall for each fit")
+    parser.add_argument("--timeout", type=float, default=120.0, help="processor seconds for each fit")
     parser.add_argument("--peers", type=Path, default=HERE.parent / "build" / "peers", help="folder of environments")
     parser.add_argument("--rows", type=Path, default=HERE.parent / "build" / "honest.jsonl")
     parser.add_argument("--page", type=Path, default=HERE.parent / "docs" / "benchmarks.md")

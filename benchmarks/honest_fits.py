@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from acyclic.scores.local import gaussian_bic, price_of_parent
 HERE = Path(__file__).resolve().parent
 PLAN = tomllib.loads((HERE / "peers.toml").read_text())
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "NUMBA_NUM_THREADS")
+PATIENCE = 20
 ONE_THREAD = dict.fromkeys(THREADS, "1")
 
 
@@ -95,14 +97,20 @@ class Peers:
             rows, answer, job = (Path(folder, name) for name in ("rows.npy", "answer.json", "job.json"))
             np.save(rows, X)
             asked = {"function": method.function, "options": method.options, "price": price_of_parent("ebic", *X.shape)}
-            job.write_text(json.dumps(asked | {"rows": str(rows), "answer": str(answer)}))
+            job.write_text(json.dumps(asked | {"rows": str(rows), "answer": str(answer), "timeout": timeout}))
             command = [python, HERE / "honest_worker.py", job]
             # The peers must not find our packages, nor we theirs.
             env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" or not method.environment}
+            late = {"error": f"more than {timeout:g} s", "timeout": timeout}
             try:
-                done = subprocess.run(command, env=env | ONE_THREAD, capture_output=True, text=True, timeout=timeout)
+                # The worker ends itself by its processor time; the wall is for one that waits for ever.
+                done = subprocess.run(
+                    command, env=env | ONE_THREAD, capture_output=True, text=True, timeout=PATIENCE * (timeout + 60)
+                )
             except subprocess.TimeoutExpired:
-                return {"error": f"more than {timeout:g} s", "timeout": timeout}
+                return late
+            if done.returncode == -signal.SIGXCPU:
+                return late
             return json.loads(answer.read_text()) if done.returncode == 0 else {"error": last_line(done.stderr)}
 
 

@@ -2,9 +2,10 @@
 
     python honest_worker.py JOB.json
 
-A job names the method, its options, the file of rows, the price of a parent in units of −2 log-likelihood, and the file
-for the answer: arcs (both ways for an undirected edge), processor seconds of the process and its children, seconds on
-the wall, peak memory. Imports and a fit to a small table, which compiles what is compiled late, come before the clock.
+A job names the method, its options, the file of rows, the price of a parent in units of −2 log-likelihood, the most
+processor seconds, and the file for the answer: arcs (both ways for an undirected edge), processor seconds of the
+process and its children, seconds on the wall, peak memory. Imports and a fit to a small table, which compiles what is
+compiled late, come before the clock.
 """
 
 import json
@@ -15,7 +16,7 @@ import sys
 import time
 import warnings
 from contextlib import redirect_stdout
-from math import log
+from math import ceil, log
 
 import numpy as np
 
@@ -116,6 +117,12 @@ def processor_seconds():
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
+def limit(seconds):
+    """End this process when it has had so many processor seconds more: a busy machine must not decide who is slow."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(time.process_time() + seconds), resource.RLIM_INFINITY))
+
+
 def small_table():
     return np.random.default_rng(0).standard_normal((50, 4)) @ (np.eye(4) + np.eye(4, k=1))
 
@@ -131,6 +138,7 @@ def main(path):
     fit, options, X = globals()[job["function"]], job["options"], np.load(job["rows"])
     with open(os.devnull, "w") as silence, redirect_stdout(silence):
         fit(small_table(), 10.0, **options)
+        limit(job["timeout"])
         start, wall = processor_seconds(), time.perf_counter()
         arcs = np.asarray(fit(X, job["price"], **options)) != 0
         answer = {"cpu": processor_seconds() - start, "wall": time.perf_counter() - wall}
