@@ -20,7 +20,8 @@ class Cell:
     nodes: int
     degree: float
     settings: dict = field(default_factory=dict, hash=False)
-    has_truth: bool = True
+    # Cells of one world differ in size alone: who is too slow for one is too slow for the larger ones.
+    world: str = ""
 
 
 # Weights and noise variances of the standardised models: ±U[0.5, 2], or small ones too.
@@ -39,13 +40,13 @@ def random_world(world, family, nodes, degree, n):
     """ERk and SFk have about k·d edges: the mean degree is 2k. SF without merged draws, so that it is reached."""
     kind = f"{family}{degree // 2}" + ("-distinct" if family == "SF" else "")
     settings = {"n_nodes": nodes, "n": n, "graph": kind, **SCHEMES[world]}
-    return Cell(f"{world} {family} d={nodes} degree={degree} n={n}", "random", nodes, degree, settings)
+    return Cell(f"{world} {family} d={nodes} degree={degree} n={n}", "random", nodes, degree, settings, world)
 
 
 def raw_world(nodes, degree, n=1000):
     """The table of the papers: equal variances in units that give the order away."""
     settings = {"n_nodes": nodes, "n": n, "graph": f"ER{degree // 2}"}
-    return Cell(f"raw, equal variances ER d={nodes} degree={degree} n={n}", "raw", nodes, degree, settings)
+    return Cell(f"raw, equal variances ER d={nodes} degree={degree} n={n}", "raw", nodes, degree, settings, "raw")
 
 
 def network(name, world, n=1000):
@@ -53,11 +54,11 @@ def network(name, world, n=1000):
     nodes = (BUNDLED | OF_PGMPY)[name]
     title = f"{name}, {world} n={n}" if world else f"{name}, its own parameters, raw n={n}"
     settings = {"n": n, **(SCHEMES[world] if world else {})}
-    return Cell(title, f"network:{name}:{'drawn' if world else 'own'}", nodes, 0, settings)
+    return Cell(title, f"network:{name}:{'drawn' if world else 'own'}", nodes, 0, settings, f"network, {world} {n}")
 
 
 def real(name, nodes):
-    return Cell(name, f"real:{name}", nodes, 0, has_truth=False)
+    return Cell(name, f"real:{name}", nodes, 0, world="real")
 
 
 def draw(cell, seed, networks=None):

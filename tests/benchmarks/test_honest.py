@@ -100,6 +100,14 @@ def test_a_slow_method_gets_three_seeds_and_one_past_the_limit_no_larger_cell(tm
     assert [len(table[cell.name]["empty graph"]) for cell in (CELL, larger)] == [1, 0]
 
 
+def test_what_failed_is_tried_again_and_what_was_late_only_with_more_time(tmp_path):
+    path, method = tmp_path / "rows.jsonl", honest_fits.Method("learn")
+    peers = Fake({"error": "no compiler"}, {"error": "more than 1 s", "timeout": 1.0}, {"arcs": [], "cpu": 0.1})
+    for limit, asked in [(1.0, 1), (1.0, 2), (1.0, 2), (0.5, 2), (2.0, 3), (2.0, 3)]:
+        honest.Bench(honest.Rows(path), peers, limit).row(CELL, 0, method)
+        assert peers.asked == asked
+
+
 def test_an_option_can_be_the_time_that_flop_took():
     theirs = {"FLOP, 20 restarts": {"cpu": 0.5}, "FLOP, 100 restarts": {"cpu": 2.5}}
     method = honest.our_method({"time_limit": "flop100", "effort": 2}, theirs)
