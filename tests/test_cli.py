@@ -2,6 +2,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 
@@ -177,7 +178,7 @@ def test_flags_overrule_the_file_which_overrules_the_result(table, here):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sed = 1", "there is no setting 'sed'; it takes table"),
+        ("sed = 1", r"there is no setting 'sed' \(did you mean 'seed'\?\); it takes table"),
         ("seed = true", "seed is true; it has to be of type int"),
         ('columns = "x0"', 'columns is "x0"; it has to be of type list'),
         ("seed = ", "is not a TOML file"),
@@ -277,6 +278,67 @@ def test_errors_are_one_sentence_with_the_right_code(table, capsys, arguments, c
     *stages, sentence = shown.err.strip().splitlines()
     assert sentence.startswith("error: ") and message in sentence
     assert set(stages) <= {"reading", "learning"} and shown.out == ""
+
+
+SPECIES = "dose,species,effect\n" + "".join(f"{k % 7},{'ab'[k % 2]},{k % 5}\n" for k in range(40))
+
+
+@pytest.mark.parametrize(
+    ("table", "arguments", "advice"),
+    [
+        (SPECIES, [], "--drop species"),
+        (SPECIES, ["--drop", "specis"], "--drop names 'specis' (did you mean 'species'?)"),
+        ("a,two words\n1,x\n2,y\n3,z\n", [], "--drop 'two words'"),
+        ("a,b\n1,\n2,3\n4,1\n", [], "--missing em"),
+        ("a,b\n1,2\n2,3\n4,x\n", [], "--null-values x"),
+        ("a,b\n1,2\n2,3\n4,1\n", ["--method", "notears", "--option.l1", "abc"], "--option.l1 has to be"),
+        ("a,b\n1,2\n2,3\n4,1\n", ["--seed", "-1"], "--seed has to be a whole number, at least 0"),
+        ("a,b\n1,2\n2,3\n4,1\n", ["--time-limit", "-1"], "--time-limit has to be a number of seconds"),
+        ("a,b\n1,2\n2,3\n4,1\n", ["--method", "notear"], "did you mean 'notears'"),
+        ("a,b\n1,2\n2,3\n4,1\n", ["--out", "."], "--out"),
+    ],
+)
+def test_the_shell_is_told_flags_and_python_arguments(here, capsys, table, arguments, advice):
+    (here / "t.csv").write_text(table)
+    assert main(["learn", "t.csv", "--quiet", *arguments]) == 1
+    assert advice in capsys.readouterr().err
+    assert [entry.name for entry in here.iterdir()] == ["t.csv"]
+
+
+def test_a_file_that_is_not_utf_8_is_told_the_flag(here, capsys):
+    (here / "t.csv").write_bytes("größe,b\n1,2\n2,3\n4,1\n".encode("latin-1"))
+    assert main(["learn", "t.csv", "--quiet"]) == 1
+    assert "--encoding latin-1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (
+            ZeroDivisionError("one\ntwo"),
+            70,
+            "this is a fault of acyclic (ZeroDivisionError: one); run the same command",
+        ),
+        (MemoryError(), 1, "not enough memory"),
+        (RecursionError("maximum recursion depth"), 1, "nested too deeply"),
+        (OSError(28, "No space left on device", "out/run"), 1, "out/run: No space left on device"),
+        (sqlite3.OperationalError("database or disk is full"), 1, "database or disk is full"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+    ],
+)
+def test_whatever_happens_is_one_sentence_and_a_documented_code(here, monkeypatch, capsys, error, code, message):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr("acyclic.data.table.read_table", fail)
+    assert main(["learn", "t.csv", "--quiet"]) == code
+    (sentence,) = capsys.readouterr().err.splitlines()
+    assert sentence.startswith("error: ") and message in sentence
+    assert main(["learn", "t.csv", "--quiet", "--debug"]) == code
+    assert ("Traceback" in capsys.readouterr().err) == (code != 130)
+    main(["--help"])
+    assert f"{code} " in capsys.readouterr().out
+    assert list(here.iterdir()) == []
 
 
 def test_debug_shows_the_traceback(here, capsys):

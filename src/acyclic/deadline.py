@@ -8,7 +8,7 @@ from math import inf
 from numbers import Real
 from typing import Any
 
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError
 from acyclic.facts import Ended, Fact
 
 
@@ -73,4 +73,4 @@ def check_time_limit(seconds: Any) -> None:
     """Raise an InputError unless it is None or a number of seconds, at least 0."""
     fits = isinstance(seconds, Real) and not isinstance(seconds, bool) and float(seconds) >= 0
     if seconds is not None and not fits:
-        raise InputError(f"time_limit has to be a number of seconds, at least 0; got {seconds!r}")
+        raise InputError(Argument("time_limit"), f" has to be a number of seconds, at least 0; got {seconds!r}")

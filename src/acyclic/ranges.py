@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from acyclic.deadline import Deadline
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def check_parameters(values: Mapping[str, Any], ranges: Mapping[str, Range]) -> 
     """
     for name, value in values.items():
         if name in ranges and not ranges[name].accepts(value):
-            raise InputError(f"{name} has to be {ranges[name].words}; got {value!r}")
+            raise InputError(Argument(name), f" has to be {ranges[name].words}; got {value!r}")
 
 
 def _is_array(value: Any) -> bool:

@@ -137,7 +137,7 @@ def test_bad_names_are_refused_in_words(names, words):
     ("edges", "words"),
     [
         ([("a", "c")], "the edge a → c cannot be drawn: no node is called 'c'; the nodes are a, beta"),
-        ([("a", "bta")], "did you mean beta"),
+        ([("a", "bta")], "did you mean 'beta'"),
         ([("a", "beta"), ("a", "beta", 2.0)], "a → beta is given twice"),
         ([("a", "beta", 0.0)], "has the weight 0.0"),
         ([("a", "beta", float("nan"))], "has the weight nan"),

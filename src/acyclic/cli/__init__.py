@@ -11,9 +11,8 @@ __all__ = ["main"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; the answer is the exit code.
 
-    0: it went well. 1: the run failed, or the input cannot be used; one sentence on the standard error says why, and
-    ``--debug`` adds the traceback. 2: the command line itself is wrong. 130: Ctrl-C ended the run; what was found until
-    then is written.
+    `acyclic.cli.faults.Exit` lists them. One sentence on the standard error says what went wrong; ``--debug`` adds the
+    traceback.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:

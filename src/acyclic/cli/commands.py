@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, Parameter
 
 from acyclic._version import __version__
+from acyclic.cli.faults import EXITS, Exit, plain_warnings, tell
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
-from acyclic.cli.terminal import INTERRUPTED, Output, Stages, complain, listed
-from acyclic.errors import AcyclicError
+from acyclic.cli.terminal import Output, Stages, listed
 from acyclic.facts import Ended
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ app = App(
     name="acyclic",
     version=__version__,
     help="Learn directed acyclic graphs from tables, and say what the answer rests on.",
-    help_epilogue="Exit codes: 0 fine; 1 the run failed or the input cannot be used; 2 wrong usage; 130 interrupted.",
+    help_epilogue=EXITS,
     help_format="markdown",
     default_parameter=Parameter(consume_multiple=True, negative_iterable=()),
     suppress_keyboard_interrupt=False,
@@ -42,21 +41,11 @@ app.command(reproduce)
 def run(arguments: list[str]) -> int:
     """Run one command and turn errors into one sentence and an exit code."""
     try:
-        code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
-        return code if isinstance(code, int) else 0
-    except CycloptsError as error:
-        complain(
-            f"{str(error).rstrip('.')}. See: acyclic {' '.join(error.command_chain or ())} --help".replace("  ", " ")
-        )
-        return 2
-    except (AcyclicError, OSError, MemoryError) as error:
-        if "--debug" in arguments:
-            traceback.print_exc()
-        complain(_sentence(error))
-        return 1
-    except KeyboardInterrupt:
-        complain("interrupted before there was anything to write")
-        return INTERRUPTED
+        with plain_warnings():
+            code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        return code if isinstance(code, int) else Exit.FINE
+    except (Exception, KeyboardInterrupt) as error:  # the last handler: nobody should meet a trace unasked
+        return tell(error, app, arguments)
 
 
 @app.command
@@ -349,7 +338,7 @@ def _learn(job: Run, stages: Stages) -> tuple[Result, Ended]:
 
 def _code(ended: Ended) -> int:
     """The exit code: 130 where Ctrl-C ended the run, as shells have it."""
-    return INTERRUPTED if ended is Ended.INTERRUPTED else 0
+    return Exit.INTERRUPTED if ended is Ended.INTERRUPTED else Exit.FINE
 
 
 def _graph(path: Path) -> Dag | Cpdag:
@@ -391,11 +380,3 @@ def _write_table(X: Floats, names: Sequence[str], graphs: dict[str, Dag], folder
     writer.writerows(X.tolist())
     files = {"table.csv": text.getvalue(), **{f"{name}.json": graph.to_json() for name, graph in graphs.items()}}
     return write_files(files, folder, force=force)
-
-
-def _sentence(error: BaseException) -> str:
-    """What an error says, on one line; a file error without its number."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
-    notes = getattr(error, "__notes__", ())
-    return "; ".join([*str(error).splitlines(), *notes]) or type(error).__name__

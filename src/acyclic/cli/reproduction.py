@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from acyclic.cli.faults import Exit
 from acyclic.cli.settings import Whole
-from acyclic.cli.terminal import INTERRUPTED, Output, Stages, complain, listed
+from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def reproduce(
         if tally and tally.interrupted:
             store.write_parquet(out / "results.parquet")
             complain(_interrupted(tally))
-            return INTERRUPTED
+            return Exit.INTERRUPTED
         code = _told(cases, store, tally, out, output)
         _draw(plans, store, out, output)
         store.write_parquet(out / "results.parquet")

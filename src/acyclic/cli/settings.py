@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, Token
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 
 if TYPE_CHECKING:
     from acyclic.data.table import Table
@@ -277,7 +277,7 @@ def _checked(plain: dict[str, Any], path: Path) -> dict[str, Any]:
     kinds = _kinds()
     for name, value in plain.items():
         if name not in kinds:
-            raise InputError(f"{path}: there is no setting {name!r}; it takes {', '.join(kinds)}")
+            raise InputError(f"{path}: there is no setting {name!r}{suggest(name, kinds)}; it takes {', '.join(kinds)}")
         if not isinstance(value, kinds[name]) or (isinstance(value, bool) and bool not in kinds[name]):
             wanted = " or ".join(kind.__name__ for kind in kinds[name])
             raise InputError(f"{path}: {name} is {json.dumps(value, default=str)}; it has to be of type {wanted}")

@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from acyclic.errors import make_legible
 from acyclic.facts import Orientation
 from acyclic.judging import words
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from acyclic.types import Progress as Moment
 
 MOST_EDGES = 25
-# What shells have for a command that Ctrl-C ended: 128 and the number of the signal.
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -52,12 +51,14 @@ class Output:
     def say(self, text: str) -> None:
         """Print lines for people."""
         if not self.quiet and not self.json:
-            Console(soft_wrap=True, highlight=False).print(Text(text))
+            Console(soft_wrap=True, highlight=False).print(_text(text))
 
     def data(self, plain: Any) -> None:
         """Print the answer for programs, where it was asked for."""
         if self.json:
-            sys.stdout.write((plain if isinstance(plain, str) else json.dumps(plain, indent=1)) + "\n")
+            # Of the characters that a terminal obeys JSON escapes all but this one.
+            text = plain if isinstance(plain, str) else json.dumps(plain, indent=1)
+            sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
     def table(self, title: str, header: Mapping[str, str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table; `header` gives the justification of each column."""
@@ -67,7 +68,7 @@ class Output:
         for name, justify in header.items():
             table.add_column(name, justify=justify)  # type: ignore[arg-type]
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*map(_text, row))
         Console(highlight=False).print(table)
 
     def result(self, result: Result) -> None:
@@ -90,7 +91,7 @@ class Output:
         if self.quiet or not console.is_terminal:
             yield Stages(None, lines=not self.quiet)
             return
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
         with Progress(*columns, TextColumn("left"), TimeRemainingColumn(), console=console, transient=True) as bars:
             yield Stages(bars)
 
@@ -109,7 +110,7 @@ class Stages:
         self._line(name)
 
         def callback(moment: Moment) -> None:
-            text = f"{name}: {moment.stage}" + (f", {moment.edges} edges" if moment.edges else "")
+            text = make_legible(f"{name}: {moment.stage}") + (f", {moment.edges} edges" if moment.edges else "")
             if self.bars is not None and task is not None:
                 done = moment.step if steps else moment.seconds if seconds else 0
                 self.bars.update(task, description=text, completed=done)
@@ -122,14 +123,16 @@ class Stages:
         """One line for each new stage and for its last step; stages that come again, at most two in a second."""
         new = text not in self.seen
         if self.lines and text != self.said and (now or new or time.monotonic() - self.last > 0.5):
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(make_legible(text) + "\n")
             self.said, self.last = text, time.monotonic()
             self.seen.add(text)
 
 
 def complain(text: str) -> None:
     """One sentence on the standard error."""
-    Console(stderr=True, soft_wrap=True, highlight=False).print(Text.assemble(("error: ", "bold red"), text))
+    Console(stderr=True, soft_wrap=True, highlight=False).print(
+        Text.assemble(("error: ", "bold red"), make_legible(text))
+    )
 
 
 def listed(folder: Path) -> str:
@@ -143,3 +146,8 @@ def _cells(row: Mapping[str, Any], sure: bool) -> list[str]:
     shares = [f"{row[name]:.0%}" for name in ("this_way", "either_way")] if sure else []
     rests_on = words.say_support(Orientation(row["support"]))
     return [row["source"], "→", row["target"], f"{row['weight']:+.3g}", *shares, rests_on]
+
+
+def _text(text: str) -> Text:
+    """Text whose characters a terminal shows and does not obey, whatever the names in it hold."""
+    return Text(make_legible(text))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acyclic.data.simulate import RandomState, linear_sem, population_covariance
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 from acyclic.graphs.dag import Dag
 from acyclic.types import Floats
 
@@ -224,7 +224,8 @@ def load_network(name: str) -> GaussianNetwork:
 
 def _check_name(name: object, accepted: tuple[str, ...]) -> None:
     if name not in accepted:
-        raise InputError(f"there is no bundled data {name!r}; give one of {', '.join(map(repr, accepted))}")
+        listed = f"{suggest(str(name), accepted)}; give one of {', '.join(map(repr, accepted))}"
+        raise InputError(f"there is no bundled data {name!r}{listed}")
 
 
 def _file(name: str) -> bytes:

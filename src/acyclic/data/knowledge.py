@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import os
@@ -17,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from acyclic.data.mask import Mask, arrow
-from acyclic.errors import CycleError, KnowledgeError
+from acyclic.errors import CycleError, KnowledgeError, suggest
 from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import close_transitively
@@ -86,7 +85,7 @@ class Knowledge:
         accepted = [entry.name for entry in fields(cls)]
         for key in statements:
             if key not in accepted:
-                raise KnowledgeError(f"unknown key {key!r} in the knowledge; accepted: {', '.join(accepted)}")
+                raise KnowledgeError(f"unknown key {key!r}{suggest(key, accepted)}; accepted: {', '.join(accepted)}")
         signs = _by_edge("signs", statements.get("signs", ()), 3)
         bounds = _by_edge("bounds", statements.get("bounds", ()), 4)
         return cls(**{**statements, "signs": {edge: rule[0] for edge, rule in signs.items()}, "bounds": bounds})
@@ -297,10 +296,7 @@ def _check_known(knowledge: Knowledge, columns: tuple[str, ...]) -> None:
     edges = (*knowledge.forbidden, *knowledge.required, *knowledge.signs, *knowledge.bounds)
     unknown = sorted({*chain(knowledge.roots, knowledge.sinks, *knowledge.tiers, *edges)} - {*columns, ANY})
     if unknown:
-        folded = {name.strip().casefold(): name for name in reversed(columns)}
-        near = (difflib.get_close_matches(name.strip().casefold(), folded, n=1) for name in unknown[:5])
-        meant = (f" (did you mean {folded[match[0]]!r}?)" if match else "" for match in near)
-        hints = ", ".join(f"{name!r}{hint}" for name, hint in zip(unknown, meant))
+        hints = ", ".join(f"{name!r}{suggest(name, columns)}" for name in unknown[:5])
         more = f" and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         known = ", ".join(map(repr, columns[:20])) + (", …" if len(columns) > 20 else "")
         raise KnowledgeError(f"the knowledge names unknown columns: {hints}{more}; the table has {known}")

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from acyclic.data.missing import Incomplete, Missing, check_missing
 from acyclic.data.sources import ArraySource, Block, FrameSource, Place, Source, check_numbers, is_frame, weigh
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError
 from acyclic.facts import Fact, Note
 from acyclic.files import write_atomically
 from acyclic.graphs.checks import check_names
@@ -393,8 +393,9 @@ class Accumulator:
             raise InputError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
-            advice = "say missing='drop-rows', 'pairwise' or 'em' to read_table, or drop=[…] the columns"
-            raise InputError(f"missing (NaN or null): {where}; {advice}")
+            say = [Argument("missing", policy) for policy in ("drop-rows", "pairwise", "em")]
+            advice = (say[0], ", ", say[1], " or ", say[2], ", or leave columns out with ", Argument("drop", ["…"]))
+            raise InputError(f"missing (NaN or null): {where}; say ", *advice)
         self._absent += absent.sum(axis=0)
         self.n_incomplete += int(absent.any(axis=1).sum())
         self.n_empty += int(absent.all(axis=1).sum())
@@ -404,7 +405,8 @@ class Accumulator:
     def _check_enough(self) -> None:
         for column in np.flatnonzero(self._absent >= max(1, self.n_rows - 1)):
             name = self.names[column]
-            raise InputError(f"column {name!r} has {self.n_rows - self._absent[column]} value(s); drop=[{name!r}]")
+            found = f"column {name!r} has {self.n_rows - self._absent[column]} value(s)"
+            raise InputError(f"{found}; ", Argument("drop", [name]))
         left = self.n_rows - (self.n_incomplete if self.missing == "drop-rows" else self.n_empty)
         if left < 2:
             without = f", {left} of them complete" if left < self.n_rows else ""

@@ -19,7 +19,7 @@ from acyclic.data.missing import Missing, check_missing
 from acyclic.data.moments import Accumulator, Moments
 from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, scan_parquet, weigh
 from acyclic.data.text import TextFormat, TextSource
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.graphs.checks import check_names
 from acyclic.types import Floats
@@ -127,7 +127,9 @@ class Reading:
             values = rows[:, column]
             if (low := values <= 0).any():
                 what = f"{self.columns[column]!r} is {values[low][0]:g} in {block.place(int(low.argmax()))}"
-                raise InputError(f"{what}: only values above 0 have a logarithm; correct it or leave log out")
+                raise InputError(
+                    f"{what}: only values above 0 have a logarithm; correct it, or leave it out of ", Argument("log")
+                )
             np.log(values, out=values)
         return rows
 
@@ -169,7 +171,8 @@ def open_source(source: Any, names: Sequence[str] | None, text: TextFormat) -> S
             return TextSource.open(path, names, text)
         source = scan_parquet(path)
     if text != TextFormat():
-        raise InputError("header, separator, decimal, encoding and null_values are for text files only")
+        asked = [Argument(name) for name, usual in TextFormat._field_defaults.items() if getattr(text, name) != usual]
+        raise InputError(asked[0], " is for text files only; leave it out")
     if not is_frame(source):
         return ArraySource.open(source, names)
     if names is not None:
@@ -203,10 +206,11 @@ def select_columns(
 
 def _check_known(option: str, given: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(given, str):
-        raise InputError(f"{option} is the single string {given!r}; give a list, {option}=[{given!r}]")
+        raise InputError(f"{option} is the single string {given!r}; give a list, ", Argument(option, [given]))
     for name in given:
         if name not in names:
-            raise InputError(f"{option} names {name!r}; the columns are {_list_some(names)}")
+            listed = f"{suggest(name, names)}; the columns are {_list_some(names)}"
+            raise InputError(Argument(option), f" names {name!r}{listed}")
     return check_names(given) if given else ()
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic.errors import InputError, MissingExtraError
+from acyclic.errors import Argument, InputError, MissingExtraError
 from acyclic.graphs.checks import check_names
 from acyclic.types import Floats, Integers
 
@@ -88,7 +88,8 @@ def check_numbers(source: Source, columns: Sequence[str]) -> None:
     if bad := [name for name in columns if name in source.refused]:
         reasons = "; ".join(f"{name!r} {source.refused[name]}" for name in bad[:5])
         rest = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
-        raise InputError(f"not numbers: {reasons}{rest}; leave out with drop={bad}, or list others as columns=[…]")
+        drop, others = Argument("drop", bad), Argument("columns", ["…"])
+        raise InputError(f"not numbers: {reasons}{rest}; leave out with ", drop, ", or list others as ", others)
 
 
 def weigh(blocks: Iterable[tuple[Floats, Place]], weights: ArrayLike | None, last: bool = False) -> Iterator[Block]:
@@ -208,8 +209,8 @@ def _from_objects(values: Iterable[Any], name: str, place: Place) -> Floats:
             numbers.append(np.nan)
             continue
         if not isinstance(value, Real | Decimal | np.bool_):
-            what = f"column {name!r} holds {value!r} in {place(row)}"
-            raise InputError(f"{what}, which is no number; correct it or leave the column out with drop=[{name!r}]")
+            what, drop = f"column {name!r} holds {value!r} in {place(row)}", Argument("drop", [name])
+            raise InputError(f"{what}, which is no number; correct it or leave the column out with ", drop)
         try:
             numbers.append(float(value))
         except (OverflowError, ValueError) as error:

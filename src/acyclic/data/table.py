@@ -20,7 +20,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
 from acyclic.data.resampling import wishart
 from acyclic.data.text import TextFormat
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError, Part
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.types import Floats, Integers
 
@@ -102,7 +102,7 @@ class Table(ABC):
         if why is None or why.kind is NoRows.TOO_LARGE:
             why = too_large(self.n_rows, len(self.names), limit)
         if why is not None:
-            raise InputError(explain_no_rows(why))
+            raise InputError(*explain_no_rows(why))
         return self._rows
 
     def resampled(self, rng: Generator) -> Table:
@@ -125,7 +125,8 @@ class Table(ABC):
     def folds(self, count: int, rng: Generator) -> list[Moments]:
         """Moments of ``count`` parts of the rows, of sizes that differ by one at most."""
         if not self.has_rows:
-            raise InputError("cross-validation needs rows, but only moments were given; choose criterion='ebic'")
+            choose = Argument("criterion", "ebic")
+            raise InputError("cross-validation needs rows, but only moments were given; choose ", choose)
         n = int(self.moments.n)
         if not 2 <= count <= n // 2:
             raise InputError(f"folds = {count!r}; give a number from 2 to {n // 2}, half of the rows")
@@ -261,16 +262,16 @@ def _select_moments(
     return moments if used == moments.names else moments.select(used)
 
 
-def explain_no_rows(fact: Fact[NoRows]) -> str:
-    """Say why a table has no rows, and what to do."""
+def explain_no_rows(fact: Fact[NoRows]) -> tuple[Part, ...]:
+    """Say why a table has no rows, and what to do, in the parts of an error."""
     if fact.kind is NoRows.TOO_LARGE:
         size = f"{fact['rows']} rows of {fact['columns']} columns"
-        return f"{size} are more than the limit of {fact['limit']} values; sample the rows, or raise the limit"
-    return {
-        NoRows.MOMENTS_ONLY: "there are no rows behind moments; pass the table itself to methods that need rows",
-        NoRows.WEIGHTED: "the rows have weights, which only moments can express; leave weights out",
-        NoRows.INCOMPLETE: "some rows have missing cells; only missing='drop-rows' gives complete rows",
-    }[fact.kind]
+        return (f"{size} are more than the limit of {fact['limit']} values; sample the rows, or raise the limit",)
+    if fact.kind is NoRows.WEIGHTED:
+        return "the rows have weights, which only moments can express; leave out ", Argument("weights")
+    if fact.kind is NoRows.INCOMPLETE:
+        return "some rows have missing cells; only ", Argument("missing", "drop-rows"), " gives complete rows"
+    return ("there are no rows behind moments; pass the table itself to methods that need rows",)
 
 
 class _Read(Table):
@@ -323,7 +324,7 @@ class _OfMoments(Table):
         return self._given.digest()
 
     def _make_rows(self) -> Floats:
-        raise InputError(explain_no_rows(Fact.of(NoRows.MOMENTS_ONLY)))
+        raise InputError(*explain_no_rows(Fact.of(NoRows.MOMENTS_ONLY)))
 
 
 class _Drawn(Table):

@@ -21,7 +21,7 @@ from typing import IO, Final, NamedTuple
 import numpy as np
 
 from acyclic.data.sources import SAMPLE, Place, as_float, why_text
-from acyclic.errors import InputError, MissingExtraError
+from acyclic.errors import Argument, InputError, MissingExtraError, Part
 from acyclic.graphs.checks import check_names
 from acyclic.types import Floats
 
@@ -146,10 +146,11 @@ class TextSource:
             return float(text.lower() == "true")
         number = as_float(text, self.format.decimal)
         if number is None:
-            advice = f"if it marks a missing value say null_values=[{text!r}], or leave out with drop=[{name!r}]"
+            marks, drop = Argument("null_values", [text]), Argument("drop", [name])
+            advice: tuple[Part, ...] = ("if it marks a missing value say ", marks, ", or leave out with ", drop)
             if self.format.decimal == "." and as_float(text, ",") is not None:
-                advice = "say decimal=',' if that is the decimal mark"
-            raise InputError(f"column {name!r} of {self.path} holds {cell!r} in line {line} among numbers; {advice}")
+                advice = ("say ", Argument("decimal", ","), " if that is the decimal mark")
+            raise InputError(f"column {name!r} of {self.path} holds {cell!r} in line {line} among numbers; ", *advice)
         return number
 
     def _place(self, chunk: bytes, line: int, row: int) -> str:
@@ -160,7 +161,8 @@ class TextSource:
 def _header_names(record: list[str], path: Path, decimal: str, names: Sequence[str] | None) -> list[str]:
     found = [name.strip() for name in record]
     if names is None and all(as_float(name, decimal) is not None for name in found):
-        raise InputError(f"the first line of {path} is all numbers; say header=False, or give the columns' names")
+        say = Argument("header", False)
+        raise InputError(f"the first line of {path} is all numbers; say ", say, ", or give the columns' names")
     twice = [name for position, name in enumerate(found) if name in found[:position]]
     if names is None and twice:
         raise InputError(f"the first line of {path} has the column {twice[0]!r} twice; rename one, or give all names")
@@ -193,7 +195,8 @@ def _decoded(chunk: bytes, line: int, path: Path) -> str:
         return chunk.decode("utf-8")
     except UnicodeDecodeError as error:
         number = line + chunk.count(b"\n", 0, error.start)
-        raise InputError(f"line {number} of {path} is not UTF-8; say encoding='latin-1', or what it is") from error
+        say = Argument("encoding", "latin-1")
+        raise InputError(f"line {number} of {path} is not UTF-8; say ", say, ", or what it is") from error
 
 
 def _chunks(path: Path, encoding: str | None) -> Iterator[tuple[int, bytes]]:
@@ -239,7 +242,7 @@ def _utf8_pieces(file: IO[bytes], encoding: str | None, path: Path) -> Iterator[
 
 def _check_text(piece: bytes, path: Path) -> None:
     if piece.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path} looks like UTF-16; say encoding='utf-16'")
+        raise InputError(f"{path} looks like UTF-16; say ", Argument("encoding", "utf-16"))
     if b"\0" in piece[:65536]:
         raise InputError(f"{path} is a binary file, not text; save the table as CSV or Parquet")
 

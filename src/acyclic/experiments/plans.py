@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 from acyclic.experiments.cases import Case, Limit, Scalar, canonical, digest, pairs
 from acyclic.experiments.measures import MEASURES, make_estimator
 from acyclic.experiments.store import Record, Store
@@ -151,7 +151,8 @@ def load_plan(name: str, quick: bool = False) -> Plan:
     'Figure 2'
     """
     if name not in plan_names():
-        raise InputError(f"there is no plan {name!r}; choose one of {', '.join(plan_names())}, or all")
+        listed = f"{suggest(name, plan_names())}; choose one of {', '.join(plan_names())}, or all"
+        raise InputError(f"there is no plan {name!r}{listed}")
     return read_plan(_folder().joinpath(f"{name}.toml"), quick)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 from acyclic.types import Floats, Integers
 
 EdgeDirection = Literal["from row to column", "from column to row"]
@@ -91,9 +90,8 @@ def match_names(names: Sequence[str], wanted: Iterable[str]) -> Integers:
 
 def explain_unknown(name: str, names: Sequence[str]) -> str:
     """Say that no node has a name, and which names are near it."""
-    near = get_close_matches(str(name), names)
-    listed = ", ".join(map(show_name, near or names[:10])) + ("" if near or len(names) <= 10 else ", …")
-    return f"no node is called {name!r}; {'did you mean' if near else 'the nodes are'} {listed}"
+    listed = ", ".join(map(show_name, names[:10])) + ("" if len(names) <= 10 else ", …")
+    return f"no node is called {name!r}{suggest(name, names)}; the nodes are {listed}"
 
 
 def check_ends(edge: str, ends: Sequence[str], index: Mapping[str, int]) -> None:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 from acyclic.learners.auto import Auto as Auto
+from acyclic.learners.base import COMMON
 from acyclic.learners.base import ContinuousLearner as ContinuousLearner
 from acyclic.learners.base import DagLearner as DagLearner
 from acyclic.learners.equal_variance import EqualVariance as EqualVariance
@@ -17,6 +18,7 @@ from acyclic.learners.nocurl import NoCurl as NoCurl
 from acyclic.learners.notears import Notears as Notears
 from acyclic.learners.order_search import OrderSearch as OrderSearch
 from acyclic.learners.sortnregress import SortnRegress as SortnRegress
+from acyclic.ranges import check_parameters
 
 LEARNERS: dict[str, type[DagLearner]] = {
     kind.method: kind
@@ -38,11 +40,12 @@ def make_learner(method: str = "auto", **settings: Any) -> DagLearner:
     Traceback (most recent call last):
     acyclic.errors.InputError: ges has no setting 'l1'; it takes callback, knowledge, penalty, time_limit
     """
-    if method not in LEARNERS:
-        raise InputError(f"there is no method {method!r}; choose one of {', '.join(LEARNERS)}")
+    if not isinstance(method, str) or method not in LEARNERS:
+        listed = f"{suggest(method, LEARNERS)}; choose one of {', '.join(LEARNERS)}"
+        raise InputError(f"there is no method {method!r}{listed}")
     kind = LEARNERS[method]
     if "random_state" not in kind._get_param_names():
-        settings.pop("random_state", None)
+        check_parameters({"random_state": settings.pop("random_state", 0)}, COMMON)
     kind.check_settings(settings)
     learner = kind(**settings)
     learner._check_parameters()

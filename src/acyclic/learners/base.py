@@ -21,7 +21,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, explain_no_rows
 from acyclic.deadline import Deadline
-from acyclic.errors import InputError
+from acyclic.errors import InputError, suggest
 from acyclic.facts import Empty, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
@@ -111,7 +111,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         accepted = cls._get_param_names()
         for name in names:
             if name not in accepted:
-                raise InputError(f"{cls.method} has no setting {name!r}; it takes {', '.join(accepted)}")
+                listed = f"{suggest(name, accepted)}; it takes {', '.join(accepted)}"
+                raise InputError(f"{cls.method} has no setting {name!r}{listed}")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the graph.
@@ -167,7 +168,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         else:
             table = Table.open(self._validate(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2))
         if self.needs_rows and table.why_no_rows is not None:
-            raise InputError(f"{type(self).__name__} needs rows: {explain_no_rows(table.why_no_rows)}")
+            raise InputError(f"{type(self).__name__} needs rows: ", *explain_no_rows(table.why_no_rows))
         return table
 
     def _validate(self, X: Any, **checks: Any) -> Any:

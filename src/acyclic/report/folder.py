@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from acyclic.errors import InputError
+from acyclic.errors import Argument, InputError
 from acyclic.findings import Findings
 from acyclic.report.page import report
 
@@ -65,9 +65,12 @@ def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *
     found = sorted(entry.name for entry in target.iterdir())
     foreign = [name for name in found if name not in files]
     if foreign:
-        raise InputError(f"{target} holds other files ({foreign[0]}); name another folder with --out")
+        raise InputError(f"{target} holds other files ({foreign[0]}); name another ", Argument("folder"))
     if found and not force:
-        raise InputError(f"{target} holds an earlier run; name another folder with --out, or replace it with --force")
+        replace = Argument("force", True)
+        raise InputError(
+            f"{target} holds an earlier run; name another ", Argument("folder"), ", or replace it: ", replace
+        )
     return target
 
 

@@ -17,7 +17,7 @@ from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from acyclic.deadline import Deadline
-from acyclic.errors import InputError, MissingExtraError
+from acyclic.errors import Argument, InputError, MissingExtraError
 from acyclic.facts import Ended, Fact
 from acyclic.types import Callback, Progress
 
@@ -178,7 +178,7 @@ def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], 
     try:
         from distributed import Client, as_completed
     except ImportError as error:
-        raise MissingExtraError("cluster=…", "distributed", "cluster") from error
+        raise MissingExtraError(Argument("cluster"), "distributed", "cluster") from error
     own = not isinstance(resources.cluster, Client)
     client = _connected(resources.cluster) if own else resources.cluster
     futures: dict[Any, int] = {}

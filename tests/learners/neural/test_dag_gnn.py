@@ -459,7 +459,7 @@ def test_odd_tables_give_a_graph(table, data):
 
 @pytest.mark.parametrize("factor", [1e120, 1e150])
 def test_values_that_overflow_end_the_fit_in_words(factor, data):
-    with pytest.warns(match="rescale the columns or pass standardize=True"):
+    with pytest.warns(match="rescale or standardise the columns"):
         fit = DagGnn(**QUICK).fit(factor * data.X)
     assert fit.verdict_.end == Fact.of(Ended.NOT_FINITE, steps=0)
     assert not fit.solution_.weights.any() and len(fit.elbo_) == 0 and not fit.verdict_.converged
@@ -474,7 +474,7 @@ def test_a_loss_that_stops_being_finite_leaves_the_last_finite_parameters(data, 
         real(self, gradient * (np.inf if len(calls) == 33 else 1.0), rate)
 
     monkeypatch.setattr(gnn.Adam, "step", step)
-    with pytest.warns(match="rescale the columns or pass standardize=True"):
+    with pytest.warns(match="rescale or standardise the columns"):
         fit = DagGnn(**QUICK).fit(data.X)
     assert fit.verdict_.end == Fact.of(Ended.NOT_FINITE, steps=6)
     monkeypatch.undo()

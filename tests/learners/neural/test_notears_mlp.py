@@ -539,7 +539,7 @@ def test_a_loss_that_overflows_ends_in_words(small, monkeypatch):
         raise NotFiniteError
 
     monkeypatch.setattr(NotearsMlp, "_minimiser", lambda self: overflow)
-    with pytest.warns(ConvergenceWarning, match="rescale the columns or pass standardize=True"):
+    with pytest.warns(ConvergenceWarning, match="rescale or standardise the columns"):
         fit = NotearsMlp(hidden=2).fit(small)
     assert fit.verdict_.end == Fact.of(Ended.NOT_FINITE, steps=0)
     assert np.isfinite(fit.solution_.weights).all() and not fit.verdict_.converged

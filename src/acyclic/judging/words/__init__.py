@@ -48,9 +48,7 @@ ENDS = {
     Ended.ROUNDS_SPENT: "round {round} was the last, with the constraint at {h:.1e}, above {h_tol:g}",
     Ended.PENALTY_SPENT: "penalty {rho:g} was the last, with the constraint at {h:.1e}, above {h_tol:g}",
     Ended.STEPS_SPENT: "{minimiser} made its {steps} steps without reaching a minimum",
-    Ended.NOT_FINITE: (
-        "the loss left the range of numbers after {steps} steps; rescale the columns or pass standardize=True"
-    ),
+    Ended.NOT_FINITE: "the loss left the range of numbers after {steps} steps; rescale or standardise the columns",
     Ended.EVALUATIONS_SPENT: "{evaluations} evaluations were made, as many as were allowed",
     Ended.TIME_LIMIT: "the time limit of {seconds:g} s was reached",
     Ended.CALLBACK: "the callback asked for the end",
