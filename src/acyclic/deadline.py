@@ -39,9 +39,10 @@ class Deadline:
     """
 
     def __init__(self, seconds: float | None = None, limit: float | None = None) -> None:
-        check_time_limit(seconds)
+        if seconds is not None and not is_time_limit(seconds):
+            raise InputError(Argument("time_limit"), f" has to be a number of seconds, at least 0; got {seconds!r}")
         self.limit = seconds if limit is None else limit
-        self.at = inf if seconds is None else time.monotonic() + seconds
+        self.at = inf if seconds is None else time.monotonic() + float(seconds)
 
     def left(self) -> float | None:
         """Seconds that remain, at least 0; None without limit."""
@@ -69,8 +70,11 @@ class Deadline:
         return Deadline, (self.left(), self.limit)
 
 
-def check_time_limit(seconds: Any) -> None:
-    """Raise an InputError unless it is None or a number of seconds, at least 0."""
-    fits = isinstance(seconds, Real) and not isinstance(seconds, bool) and float(seconds) >= 0
-    if seconds is not None and not fits:
-        raise InputError(Argument("time_limit"), f" has to be a number of seconds, at least 0; got {seconds!r}")
+def is_time_limit(seconds: Any) -> bool:
+    """Whether it is a number of seconds, at least 0."""
+    if not isinstance(seconds, Real) or isinstance(seconds, bool):
+        return False
+    try:
+        return float(seconds) >= 0
+    except OverflowError:
+        return False

@@ -15,10 +15,20 @@ from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact
 from acyclic.learners import DagLearner, make_learner
+from acyclic.learners.base import COMMON
+from acyclic.ranges import NONE, SECONDS, SEED, TEXT, an_instance, takes
 from acyclic.result import Result
 from acyclic.types import Callback
 
 
+@takes(
+    knowledge=COMMON["knowledge"],
+    method=TEXT | an_instance("a learner", DagLearner),
+    threshold=COMMON["threshold"] | NONE,
+    time_limit=SECONDS,
+    random_state=SEED,
+    callback=COMMON["callback"],
+)
 def learn(
     table: Any,
     knowledge: Knowledge | str | os.PathLike[str] | None = None,

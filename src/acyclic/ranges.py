@@ -1,49 +1,103 @@
-"""Ranges of parameters: declared once where a parameter is, checked in one place, said in one form.
+"""Ranges: what a parameter or a field of a file may be, declared once where it is, checked here, said in one form.
 
-A range is a test and the words for it: "l1 has to be at least 0 and finite; got -1".
+A range is a test and the words for it: "l1 has to be at least 0 and finite; got -1". Ranges of lists and records look
+inside, and say where the fault is: "edges[3].weight has to be a finite number; got 'x'".
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import reprlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import wraps
+from inspect import signature
 from math import inf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.random import SeedSequence
 
-from acyclic.deadline import Deadline
-from acyclic.errors import Argument, InputError
+from acyclic.deadline import Deadline, is_time_limit
+from acyclic.errors import Argument, InputError, suggest
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+Parts = Iterator[tuple[str, Any, "Range"]]
+"""What is inside a value: the place of each part, the part, and what it may be."""
+
+
+def _nothing_inside(value: Any, place: str) -> Parts:
+    return iter(())
 
 
 @dataclass(frozen=True)
 class Range:
-    """What a parameter may be: ``accepts`` decides, ``words`` follow "has to be"."""
+    """What a value may be: ``accepts`` decides, ``words`` follow "has to be", ``inside`` gives the parts to look at."""
 
     words: str
     accepts: Callable[[Any], bool]
+    inside: Callable[[Any, str], Parts] = _nothing_inside
 
     def __or__(self, other: Range) -> Range:
-        return Range(f"{self.words}, or {other.words}", lambda value: self.accepts(value) or other.accepts(value))
+        def inside(value: Any, place: str) -> Parts:
+            return (self if self.accepts(value) else other).inside(value, place)
+
+        words = f"{self.words}, or {other.words}"
+        return Range(words, lambda value: self.accepts(value) or other.accepts(value), inside)
+
+    def find_fault(self, value: Any, place: str) -> str:
+        """What is wrong with a value, or with a part of it; empty where nothing is.
+
+        Examples
+        --------
+        >>> record({"weight": number()}).find_fault({"weight": "x"}, "edge")
+        "edge.weight has to be a finite number; got 'x'"
+        """
+        if not self.accepts(value):
+            return f"{place} has to be {self.words}; got {show_value(value)}"
+        return next(filter(None, (one.find_fault(part, where) for where, part, one in self.inside(value, place))), "")
 
 
 NONE = Range("None", lambda value: value is None)
 FLAG = Range("True or False", lambda value: isinstance(value, bool | np.bool_))
 CALLABLE = Range("a function", callable)
-PATH = Range("a path", lambda value: isinstance(value, str | os.PathLike))
+PATH = Range("a path", lambda value: isinstance(value, str | os.PathLike) and "\0" not in os.fspath(value))
+TEXT = Range("text", lambda value: isinstance(value, str))
+NAMES = Range(
+    "a list of names",
+    lambda value: isinstance(value, Iterable) and not isinstance(value, Iterator) and all(map(TEXT.accepts, value)),
+)
+ANYTHING = Range("anything", lambda value: True)
+MAPPING = Range(
+    "a table of names and values", lambda value: isinstance(value, Mapping) and all(map(TEXT.accepts, value))
+)
 
 
-def number(*, least: float = -inf, above: float = -inf, below: float = inf) -> Range:
-    """A finite number: at least, above, below."""
-    if least > -inf:
-        words = f"at least {least:g}" + (f" and below {below:g}" if below < inf else " and finite")
-    elif above > -inf:
-        words = f"above {above:g}" + (f" and below {below:g}" if below < inf else " and finite")
-    else:
-        words = "a finite number"
-    return Range(words, lambda value: _is_real(value) and value >= least and value > above and -inf < value < below)
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+_MISSING = _Missing()
+
+
+def number(*, least: float = -inf, above: float = -inf, below: float = inf, most: float = inf) -> Range:
+    """A finite number: at least, above, below, at most."""
+    ends = [f"at least {least:g}"] * (least > -inf) + [f"above {above:g}"] * (above > -inf)
+    ends += [f"below {below:g}"] * (below < inf) + [f"at most {most:g}"] * (most < inf)
+    finite = [] if below < inf or most < inf else ["finite"]
+    words = " and ".join([*ends, *finite]) if ends else "a finite number"
+
+    def accepts(value: Any) -> bool:
+        # A whole number of hundreds of digits is below infinity and still no float.
+        finite = _is_real(value) and -sys.float_info.max <= value <= sys.float_info.max
+        return bool(finite and value >= least and value > above and value < below and value <= most)
+
+    return Range(words, accepts)
 
 
 def whole(*, least: int) -> Range:
@@ -69,8 +123,42 @@ def one_of(*options: str) -> Range:
     return Range(f"one of {', '.join(options)}", lambda value: isinstance(value, str) and value in options)
 
 
+def member(kinds: type[StrEnum]) -> Range:
+    """The name of a member of an enumeration."""
+    return one_of(*(kind.value for kind in kinds))
+
+
+def each(one: Range, *, size: int | None = None) -> Range:
+    """A list of so many values in a range; of any number where no size is given."""
+    words = "a list" if size is None else f"a list of {size}"
+
+    def inside(value: Any, place: str) -> Parts:
+        return ((f"{place}[{position}]", part, one) for position, part in enumerate(value))
+
+    return Range(words, lambda value: isinstance(value, list | tuple) and size in (None, len(value)), inside)
+
+
+def record(needed: Mapping[str, Range], optional: Mapping[str, Range] | None = None, *, closed: bool = False) -> Range:
+    """A table of names and values, some of them in ranges; a closed one has no others."""
+    known = {**needed, **(optional or {})}
+
+    def inside(value: Any, place: str) -> Parts:
+        start = f"{place}." if place else ""
+        yield from ((start + name, value.get(name, _MISSING), one) for name, one in needed.items())
+        yield from ((start + name, value[name], known[name]) for name in value if name in known and name not in needed)
+        for name in value if closed else ():
+            if name not in known:
+                yield start + name, value[name], Range(f"left out{suggest(name, known)}", lambda _: False)
+
+    return Range(MAPPING.words, MAPPING.accepts, inside)
+
+
 ARRAY = Range("an array of numbers", lambda value: _is_array(value))
-SECONDS = Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or _is_limit(value)) | NONE
+SECONDS = (
+    Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or is_time_limit(value)) | NONE
+)
+SEED = whole(least=0)
+SEEDS = SEED | an_instance("a SeedSequence", SeedSequence)
 JOBS = Range("a number of processes or threads, or -1 for all", lambda value: _is_whole(value) and value != 0) | NONE
 
 
@@ -84,8 +172,42 @@ def check_parameters(values: Mapping[str, Any], ranges: Mapping[str, Range]) -> 
     acyclic.errors.InputError: l1 has to be at least 0 and finite; got -1.0
     """
     for name, value in values.items():
-        if name in ranges and not ranges[name].accepts(value):
-            raise InputError(Argument(name), f" has to be {ranges[name].words}; got {value!r}")
+        fault = ranges[name].find_fault(value, "") if name in ranges else ""
+        if fault:
+            raise InputError(Argument(name), fault)
+
+
+def takes(**ranges: Range) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:
+    """Declare what the arguments of a function may be; they are checked before it begins.
+
+    Examples
+    --------
+    >>> @takes(draws=whole(least=1))
+    ... def repeat(draws=10):
+    ...     return draws
+    >>> repeat(0)
+    Traceback (most recent call last):
+    acyclic.errors.InputError: draws has to be a whole number, at least 1; got 0
+    """
+
+    def declare(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+        bind = signature(function).bind
+
+        @wraps(function)
+        def checked(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
+            check_parameters(bind(*args, **kwargs).arguments, ranges)
+            return function(*args, **kwargs)
+
+        return checked
+
+    return declare
+
+
+def show_value(value: Any) -> str:
+    """A value as messages show it: short, however long or deep it is."""
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = brief.maxlong = 60
+    return brief.repr(value)
 
 
 def _is_array(value: Any) -> bool:
@@ -93,10 +215,6 @@ def _is_array(value: Any) -> bool:
         return np.asarray(value, dtype=float).ndim > 0
     except (TypeError, ValueError):
         return False
-
-
-def _is_limit(value: Any) -> bool:
-    return _is_real(value) and value >= 0
 
 
 def _is_real(value: Any) -> bool:

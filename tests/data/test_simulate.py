@@ -108,9 +108,9 @@ def test_unknown_kinds_are_refused(kind):
 
 @pytest.mark.parametrize("n_nodes", [0, -3, 2.0, True, "5", None])
 def test_counts_have_to_be_positive_integers(n_nodes):
-    with pytest.raises(InputError, match="positive integer"):
+    with pytest.raises(InputError, match="has to be a whole number, at least 1"):
         random_dag(n_nodes)
-    with pytest.raises(InputError, match="positive integer"):
+    with pytest.raises(InputError, match="has to be a whole number, at least 1"):
         linear_sem(CHAIN, n_nodes)
 
 
@@ -132,7 +132,7 @@ def test_the_weight_of_an_edge_does_not_depend_on_the_other_edges():
 
 @pytest.mark.parametrize(("low", "high"), [(0, 0), (2, 1), (-1, 1), (1, math.inf), (math.nan, 1)])
 def test_weight_ranges_are_checked(low, high):
-    with pytest.raises(InputError, match="0 <= low <= high, high > 0"):
+    with pytest.raises(InputError, match=r"0 <= low <= high, high > 0|a finite number"):
         random_weights(CHAIN, low, high)
 
 
@@ -328,13 +328,13 @@ def test_wrong_scales_are_refused(scale):
 
 
 def test_unknown_words_are_refused_with_the_accepted_ones():
-    with pytest.raises(InputError, match="'gaussian', 'exponential', 'gumbel'"):
+    with pytest.raises(InputError, match="gaussian, exponential, gumbel"):
         linear_sem(CHAIN, 5, noise="cauchy")
-    with pytest.raises(InputError, match="'gaussian', 'exponential', 'gumbel'"):
+    with pytest.raises(InputError, match="gaussian, exponential, gumbel"):
         population_covariance(CHAIN, noise="cauchy")
-    with pytest.raises(InputError, match="'cos', 'sin', 'mlp', 'mim', 'gp', 'gp-add'"):
+    with pytest.raises(InputError, match="cos, sin, mlp, mim, gp, gp-add"):
         nonlinear_sem(CHAIN, 5, "linear")
-    with pytest.raises(InputError, match="sem is 'quadratic'; give one of 'linear'"):
+    with pytest.raises(InputError, match=r"sem has to be one of linear, .*; got 'quadratic'"):
         simulate(5, 10, sem="quadratic")
 
 
@@ -393,7 +393,7 @@ def test_the_global_random_state_is_neither_read_nor_changed():
 
 @pytest.mark.parametrize("random_state", [-1, 1.0, None, "0", True, [1, 2]])
 def test_other_random_states_are_refused(random_state):
-    with pytest.raises(InputError, match="give an integer >= 0"):
+    with pytest.raises(InputError, match="random_state has to be a whole number, at least 0"):
         simulate(5, 10, random_state=random_state)
 
 

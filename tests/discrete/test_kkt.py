@@ -129,7 +129,7 @@ def test_duplicated_columns_and_few_rows_end():
 
 def test_errors_say_what_is_wrong():
     data = simulate(n_nodes=4, n=50, graph="ER1")
-    with pytest.raises(InputError, match="l1 and threshold"):
+    with pytest.raises(InputError, match="l1 has to be at least 0"):
         kkt_search(data.X, data.graph, l1=-1)
     with pytest.raises(InputError, match="3 names were given for 4 nodes"):
         kkt_search(data.X, Dag.empty(["a", "b", "c"]))

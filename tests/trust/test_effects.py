@@ -78,9 +78,9 @@ def test_table_json_and_text():
     ("arguments", "message"),
     [
         ({"graph": np.zeros((3, 3))}, "graph is ndarray"),
-        ({"draws": 0}, "draws = 0"),
-        ({"level": 1.0}, "level = 1.0"),
-        ({"random_state": -1}, "random_state is -1"),
+        ({"draws": 0}, "draws has to be .*got 0"),
+        ({"level": 1.0}, "level has to be .*got 1.0"),
+        ({"random_state": -1}, "random_state has to be .*got -1"),
     ],
 )
 def test_wrong_arguments(arguments, message):

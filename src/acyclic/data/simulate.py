@@ -5,10 +5,9 @@ as they were, all methods see the same graph, and a larger n adds rows below the
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -21,6 +20,7 @@ from acyclic.data.schemes import draw_onion, standardize_after, standardize_insi
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
+from acyclic.ranges import ARRAY, FLAG, NONE, SEEDS, an_instance, each, number, one_of, takes, whole
 from acyclic.types import Bools, Floats
 
 RandomState: TypeAlias = int | SeedSequence | Generator
@@ -34,9 +34,13 @@ Scheme: TypeAlias = Literal["raw", "standardized", "iscm", "dao"]
 _BLOCK: Final = 64
 _JITTER: Final = 1e-8
 _HIDDEN_UNITS: Final = 100
+_COUNT: Final = whole(least=1)
+_NOISE: Final = one_of(*get_args(Noise))
+_STREAMS: Final = SEEDS | an_instance("a Generator", Generator)
 _WEIGHT_RANGE: Final = (0.5, 2.0)
 
 
+@takes(n_nodes=_COUNT, random_state=_STREAMS)
 def random_dag(n_nodes: int, kind: str = "ER2", random_state: RandomState = 0) -> NDArray[np.bool_]:
     """Draw a random DAG, its nodes in random order, as a boolean matrix (d, d): ``[i, j]`` is the edge i → j.
 
@@ -61,13 +65,14 @@ def random_dag(n_nodes: int, kind: str = "ER2", random_state: RandomState = 0) -
     97
     """
     (rng,) = _streams(random_state, 1)
-    d = _count("n_nodes", n_nodes)
+    d = int(n_nodes)
     family, k = _parse_kind(kind)
     triangle = _erdos_renyi(d, k, rng) if family == "ER" else _scale_free(d, k, family == "SF-distinct", rng)
     place = rng.permutation(d)
     return triangle[np.ix_(place, place)]
 
 
+@takes(low=number(), high=number(), random_state=_STREAMS)
 def random_weights(adjacency: ArrayLike, low: float = 0.5, high: float = 2.0, random_state: RandomState = 0) -> Floats:
     """Draw a weight for each edge, uniform on [−high, −low] ∪ [low, high]; other entries are 0.
 
@@ -83,6 +88,7 @@ def random_weights(adjacency: ArrayLike, low: float = 0.5, high: float = 2.0, ra
     return np.where(present, _signed_uniform(low, high, present.shape, rng), 0.0)
 
 
+@takes(n=_COUNT, noise=_NOISE, random_state=_STREAMS)
 def linear_sem(
     weights: Dag | ArrayLike,
     n: int,
@@ -109,6 +115,7 @@ def linear_sem(
     return _rows(_as_dag(weights), n, "linear", noise, scale, *_streams(random_state, 2))
 
 
+@takes(n=_COUNT, kind=one_of(*get_args(Nonlinear)), noise=_NOISE, random_state=_STREAMS)
 def nonlinear_sem(
     weights: Dag | ArrayLike,
     n: int,
@@ -135,10 +142,10 @@ def nonlinear_sem(
     noise, scale, random_state
         As in `linear_sem`, which draws the same noise from the same random state.
     """
-    _one_of("kind", kind, get_args(Nonlinear))
     return _rows(_as_dag(weights), n, kind, noise, scale, *_streams(random_state, 2))
 
 
+@takes(noise=_NOISE)
 def population_covariance(weights: Dag | ArrayLike, scale: ArrayLike = 1.0, noise: Noise = "gaussian") -> Floats:
     """Return the covariance of the rows of `linear_sem`, (I − W)⁻ᵀ D (I − W)⁻¹ with D the noise variances.
 
@@ -149,7 +156,6 @@ def population_covariance(weights: Dag | ArrayLike, scale: ArrayLike = 1.0, nois
            [2., 5.]])
     """
     dag = _as_dag(weights)
-    _one_of("noise", noise, get_args(Noise))
     deviation = _scales(scale, dag.n_nodes) * _deviation(noise)
     spread = deviation[:, None] * (np.eye(dag.n_nodes) + dag.total_effects())
     return np.asarray(spread.T @ spread)
@@ -182,6 +188,16 @@ class Simulation:
         return self.graph.names
 
 
+@takes(
+    n_nodes=_COUNT | NONE,
+    n=_COUNT,
+    sem=one_of(*get_args(Sem)),
+    noise=_NOISE,
+    scheme=one_of(*get_args(Scheme)),
+    weight_range=each(number(least=0), size=2) | NONE,
+    standardize=FLAG,
+    random_state=_STREAMS,
+)
 def simulate(
     n_nodes: int | None = None,
     n: int = 1000,
@@ -238,8 +254,6 @@ def simulate(
     True
     """
     graph_rng, weight_rng, scale_rng, mechanism_rng, noise_rng = _streams(random_state, 5)
-    _one_of("sem", sem, get_args(Sem))
-    _one_of("noise", noise, get_args(Noise))
     _check_scheme(scheme, sem, variances, weight_range)
     adjacency, names = _edges(graph, n_nodes, graph_rng)
     if scheme == "dao":
@@ -264,7 +278,6 @@ def simulate(
 
 
 def _check_scheme(scheme: str, sem: str, variances: object, weight_range: object) -> None:
-    _one_of("scheme", scheme, get_args(Scheme))
     if scheme in ("dao", "standardized") and sem != "linear":
         raise InputError(
             f"scheme={scheme!r} is for linear models, and sem is {sem!r}; give scheme='iscm' or standardize=True"
@@ -297,10 +310,8 @@ def _streams(random_state: RandomState, count: int) -> list[Generator]:
         return random_state.spawn(count)
     if isinstance(random_state, SeedSequence):
         seed = deepcopy(random_state)
-    elif _is_integer(random_state, least=0):
-        seed = SeedSequence(int(random_state))
     else:
-        raise InputError(f"random_state is {random_state!r}; give an integer >= 0, SeedSequence or Generator")
+        seed = SeedSequence(int(random_state))
     return [np.random.default_rng(child) for child in seed.spawn(count)]
 
 
@@ -356,10 +367,10 @@ def _scales(scale: ArrayLike, d: int) -> Floats:
 
 
 def _draw_scales(variances: str | tuple[float, float] | ArrayLike, d: int, rng: Generator) -> Floats:
-    if isinstance(variances, str):
-        _one_of("variances", variances, ("equal",))
+    if isinstance(variances, str) and variances == "equal":
         return np.ones(d)
-    given, is_range = np.asarray(variances, dtype=np.float64), isinstance(variances, tuple)
+    given = np.asarray(variances, dtype=np.float64) if ARRAY.accepts(variances) else np.zeros(0)
+    is_range = isinstance(variances, tuple)
     fits = given.shape == (2,) and given[0] <= given[1] if is_range else given.shape == (d,)
     if not fits or not np.all((given > 0) & np.isfinite(given)):
         raise InputError(f"variances is {variances!r}; give 'equal', a tuple (low, high) or {d} numbers > 0")
@@ -378,7 +389,7 @@ def _rows(
     inside: bool = False,
 ) -> Floats:
     """Rows of a model; inside: each column has sample mean 0 and variance 1 before its children use it."""
-    n, d, weights = _count("n", n), dag.n_nodes, dag.weights
+    n, d, weights = int(n), dag.n_nodes, dag.weights
     shape = (-(-n // _BLOCK) * _BLOCK, d)
     columns = np.ascontiguousarray((_scales(scale, d) * _standard_noise(noise, shape, noise_rng)).T)
     streams = mechanism_rng.spawn(d)
@@ -392,7 +403,6 @@ def _rows(
 
 
 def _standard_noise(noise: Noise, shape: tuple[int, int], rng: Generator) -> Floats:
-    _one_of("noise", noise, get_args(Noise))
     if noise == "gumbel":
         return rng.gumbel(size=shape)
     return rng.standard_normal(shape) if noise == "gaussian" else rng.standard_exponential(shape)
@@ -462,18 +472,3 @@ def _process_draw(points: Floats, normals: Floats) -> Floats:
 def _kernel(left: Floats, right: Floats) -> Floats:
     squares = (np.subtract.outer(x, y) ** 2 for x, y in zip(left, right))
     return np.exp(-0.5 * sum(squares, start=np.zeros(1)))
-
-
-def _is_integer(value: object, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
-
-
-def _count(name: str, value: int) -> int:
-    if not _is_integer(value, least=1):
-        raise InputError(f"{name} is {value!r}; give a positive integer")
-    return int(value)
-
-
-def _one_of(name: str, value: object, accepted: Sequence[str]) -> None:
-    if value not in accepted:
-        raise InputError(f"{name} is {value!r}; give one of {', '.join(map(repr, accepted))}")

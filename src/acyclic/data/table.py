@@ -22,6 +22,7 @@ from acyclic.data.resampling import wishart
 from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part
 from acyclic.facts import Fact, NoRows, Note
+from acyclic.ranges import FLAG, NAMES, NONE, TEXT, takes
 from acyclic.types import Floats, Integers
 
 __all__ = ["Kind", "Table", "explain_no_rows", "read_table"]
@@ -168,6 +169,18 @@ class Table(ABC):
         return f"Table({self.n_rows} rows, d={len(self.names)}: {shown})"
 
 
+@takes(
+    names=NAMES | NONE,
+    columns=NAMES | NONE,
+    drop=NAMES | NONE,
+    log=FLAG | NAMES | NONE,
+    standardize=FLAG,
+    header=FLAG | NONE,
+    separator=TEXT | NONE,
+    decimal=TEXT | NONE,
+    encoding=TEXT | NONE,
+    null_values=TEXT | NAMES,
+)
 def read_table(
     source: Any,
     *,

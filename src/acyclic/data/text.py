@@ -49,8 +49,9 @@ class TextFormat(NamedTuple):
         if not all(isinstance(mark, str) for mark in self.null_values):
             raise InputError(f"null_values is {self.null_values!r}; give a list of strings")
         try:
-            codecs.lookup(self.encoding or "utf-8")
-        except LookupError as error:
+            # Unlike a look-up this refuses codecs that make bytes of bytes, such as hex.
+            "".encode(self.encoding or "utf-8")
+        except (LookupError, ValueError) as error:
             raise InputError(f"encoding {self.encoding!r} is unknown; give one such as 'utf-8' or 'latin-1'") from error
         return self
 

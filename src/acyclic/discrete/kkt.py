@@ -14,9 +14,9 @@ import numpy as np
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments, as_moments
-from acyclic.errors import InputError
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.pruning import threshold_components
+from acyclic.ranges import FLAG, NONE, an_instance, number, takes, whole
 from acyclic.scores.regression import lasso
 from acyclic.types import Bools, Floats
 
@@ -26,6 +26,14 @@ SLACK = 1e-9
 LOOKAHEAD = 4
 
 
+@takes(
+    dag=an_instance("a Dag", Dag),
+    l1=number(least=0),
+    threshold=number(least=0),
+    knowledge=an_instance("a Knowledge", Knowledge) | NONE,
+    thorough=FLAG,
+    max_reversals=whole(least=0) | NONE,
+)
 def kkt_search(
     data: Any,
     dag: Dag,
@@ -67,8 +75,6 @@ def kkt_search(
     >>> kkt_search(chain, Dag.from_edges([("c", "b")], chain.names))
     Dag(3 nodes, 2 edges: a → b, b → c)
     """
-    if not 0 <= l1 < np.inf or not 0 <= threshold < np.inf:
-        raise InputError(f"l1 and threshold have to be at least 0 and finite; got {l1} and {threshold}")
     by_name = isinstance(data, Moments) or hasattr(type(data), "columns")
     moments = as_moments(data, None if by_name else dag.names).select(dag.names)
     mask = (Knowledge() if knowledge is None else knowledge).compile(dag.names)

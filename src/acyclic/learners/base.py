@@ -33,12 +33,12 @@ from acyclic.ranges import (
     NONE,
     PATH,
     SECONDS,
+    SEED,
     Range,
     an_instance,
     check_parameters,
     number,
     one_of,
-    whole,
 )
 from acyclic.running import Checkpoint, Monitor, Solution, digest
 from acyclic.scores.residuals import residual_variances
@@ -53,7 +53,7 @@ COMMON: dict[str, Range] = {
     "knowledge": an_instance("a Knowledge", Knowledge) | PATH | NONE,
     "n_jobs": JOBS,
     "pruning": one_of(*PRUNING),
-    "random_state": whole(least=0),
+    "random_state": SEED,
     "standardize": FLAG,
     "start": ARRAY | NONE,
     "threshold": number(least=0),

@@ -19,7 +19,9 @@ from acyclic.graphs.metrics import shd
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.judging import words
 from acyclic.learners import DagLearner
+from acyclic.learners.base import COMMON
 from acyclic.learners.sortnregress import SortnRegress
+from acyclic.ranges import NONE, SECONDS, SEEDS, an_instance, number, takes, whole
 from acyclic.scores.equal_variances import EqualVariances
 from acyclic.trust.bootstrap import check_first
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
@@ -134,6 +136,15 @@ class Audit:
             raise InputError(f"this is no audit of acyclic: {error}") from error
 
 
+@takes(
+    knowledge=COMMON["knowledge"],
+    rescalings=whole(least=0),
+    decades=number(above=0, most=6),
+    random_state=SEEDS,
+    first=an_instance("a fitted learner", DagLearner) | NONE,
+    time_limit=SECONDS,
+    callback=COMMON["callback"],
+)
 def audit(
     table: Any,
     *,
@@ -180,10 +191,6 @@ def audit(
     >>> audit(data.X).sound, audit(data.X / data.X.std(axis=0)).sound
     (True, False)
     """
-    if isinstance(rescalings, bool) or not isinstance(rescalings, int | np.integer) or rescalings < 0:
-        raise InputError(f"rescalings = {rescalings!r}; give a number of refits, at least 0")
-    if not 0 < decades <= 6:
-        raise InputError(f"decades = {decades!r}; give a number above 0, up to 6")
     resources = Resources(time_limit=time_limit, callback=callback)
     source, chosen = Table.open(table), resolve_learner(learner, knowledge)
     whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)

@@ -17,7 +17,8 @@ from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import COMMON, DagLearner
+from acyclic.ranges import FLAG, JOBS, NONE, SECONDS, SEEDS, an_instance, takes, whole
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.workers import Harvest, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
@@ -177,6 +178,16 @@ class Bootstrap:
         return np.asarray(np.triu(rank >= rank.T) | np.tril(rank > rank.T))
 
 
+@takes(
+    draws=whole(least=1),
+    knowledge=COMMON["knowledge"],
+    random_state=SEEDS,
+    n_jobs=JOBS,
+    warm_start=FLAG,
+    first=an_instance("a fitted learner", DagLearner) | NONE,
+    time_limit=SECONDS,
+    callback=COMMON["callback"],
+)
 def bootstrap(
     learner: Learner,
     table: Any,

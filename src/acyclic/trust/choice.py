@@ -18,6 +18,8 @@ from acyclic.facts import Fact, Remark, cut_short
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
+from acyclic.learners.base import COMMON
+from acyclic.ranges import JOBS, SECONDS, SEEDS, one_of, takes, whole
 from acyclic.scores.local import bic_of_weights
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import noise_variances, residual_variances
@@ -104,6 +106,16 @@ class Choice:
         return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
 
+@takes(
+    criterion=one_of(*WORDS),
+    folds=whole(least=2),
+    draws=whole(least=1),
+    knowledge=COMMON["knowledge"],
+    random_state=SEEDS,
+    n_jobs=JOBS,
+    time_limit=SECONDS,
+    callback=COMMON["callback"],
+)
 def choose_l1(
     learner: Learner,
     table: Any,
@@ -154,8 +166,6 @@ def choose_l1(
     >>> choice.chosen in (0.1, 0.01)
     True
     """
-    if criterion not in WORDS:
-        raise InputError(f"criterion is {criterion!r}; choose one of {', '.join(WORDS)}")
     chosen, source = require_l1(resolve_learner(learner, knowledge)), Table.open(table)
     grid = check_l1(_grid(chosen, source.moments) if values is None else values)
     cuts = _check_thresholds(chosen, thresholds)

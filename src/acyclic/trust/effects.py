@@ -17,6 +17,7 @@ from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
+from acyclic.ranges import SEEDS, number, takes, whole
 from acyclic.scores.regression import least_squares
 from acyclic.trust.bootstrap import note_rows
 from acyclic.trust.workers import draw_seeds
@@ -119,6 +120,7 @@ class TotalEffects:
         return f"TotalEffects({len(self.table())} effects, {self.draws} draws)"
 
 
+@takes(draws=whole(least=1), level=number(above=0, below=1), random_state=SEEDS)
 def total_effects(
     graph: Dag | Findings,
     table: Any,
@@ -151,8 +153,6 @@ def total_effects(
     >>> bool(np.all(np.abs(effects.effect - data.graph.total_effects()) < 0.3))
     True
     """
-    if not 0 < level < 1:
-        raise InputError(f"level = {level!r}; give a share of the draws, between 0 and 1")
     dag = graph.graph if isinstance(graph, Findings) else graph
     if not isinstance(dag, Dag):
         raise InputError(f"graph is {type(graph).__name__}; give a Dag or a Result")

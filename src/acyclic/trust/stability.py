@@ -15,7 +15,8 @@ from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
 from acyclic.judging import words
-from acyclic.learners.base import ContinuousLearner, DagLearner
+from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
+from acyclic.ranges import ARRAY, JOBS, SECONDS, SEEDS, takes, whole
 from acyclic.trust.bootstrap import note_rows, note_shortfall, was_cut
 from acyclic.trust.fitting import Learner, fit, resolve_learner, with_settings
 from acyclic.trust.workers import Resources, draw_seeds, run_draws
@@ -124,6 +125,14 @@ class Stability:
         return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
 
+@takes(
+    draws=whole(least=1),
+    knowledge=COMMON["knowledge"],
+    random_state=SEEDS,
+    n_jobs=JOBS,
+    time_limit=SECONDS,
+    callback=COMMON["callback"],
+)
 def stability_selection(
     learner: Learner,
     table: Any,
@@ -199,7 +208,7 @@ def _draw(shared: _Shared, seed: SeedSequence, deadline: Deadline) -> Bools | No
 
 def check_l1(values: ArrayLike) -> tuple[float, ...]:
     """The penalties, largest first."""
-    given = np.asarray(values, dtype=float)
+    given = np.asarray(values, dtype=float) if ARRAY.accepts(values) else np.zeros(0)
     if given.ndim != 1 or not given.size or not np.all(np.isfinite(given) & (given >= 0)):
         raise InputError(f"l1 values are {values!r}; give one or more finite numbers, none negative")
     return tuple(np.unique(given)[::-1].tolist())

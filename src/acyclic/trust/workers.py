@@ -57,10 +57,6 @@ class Resources:
     def __post_init__(self) -> None:
         given = self.time_limit
         object.__setattr__(self, "deadline", given if isinstance(given, Deadline) else Deadline(given))
-        if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int)):
-            raise InputError(f"n_jobs is {self.n_jobs!r}; give a number of processes, -1 for all processors, or None")
-        if self.n_jobs == 0:
-            raise InputError("n_jobs is 0; give a number of processes, -1 for all processors, or None")
 
     def ends_after(self, done: int, total: int, what: str = "draw") -> bool:
         """Tell the callback how far the run is; whether it asks for the end."""
@@ -229,11 +225,7 @@ def _connected(address: Any) -> Any:
 
 def draw_seeds(random_state: int | SeedSequence, count: int) -> list[SeedSequence]:
     """One independent seed per draw, so that a draw is the same wherever and whenever it is computed."""
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError(f"draws = {count!r}; give a number of draws, at least 1")
     if isinstance(random_state, SeedSequence):
         # Spawning from the caller's own object would change it, and the next call with it.
         return SeedSequence(random_state.entropy, spawn_key=(*random_state.spawn_key, 0)).spawn(count)
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
-        raise InputError(f"random_state is {random_state!r}; give an integer >= 0 or a SeedSequence")
     return SeedSequence(int(random_state)).spawn(count)
