@@ -123,7 +123,7 @@ def test_verdicts_of_format_1_keep_what_was_removed_and_why_a_graph_is_empty(old
     assert verdict.removed == (Fact.of(Removal.UNKNOWN, "b", "a", weight=0.11, rule=rule),)
     assert [say(caution) for caution in verdict.cautions] == ["beware"]
     assert rule in str(verdict)
-    bare = {"format": old["format"], "names": ["a", "b"], "edges": [], "undirected": [], "directed": []}
+    bare = {"format": old["format"], "names": ["a", "b", "c", "k"], "edges": [], "undirected": [], "directed": []}
     told = {**old["verdict"], "empty": "nothing is there", "n_edges": 0}
     empty = acyclic.Result.from_json(json.dumps({**bare, "verdict": told, "provenance": {}}))
     assert empty.graph.n_edges == 0 and empty.verdict.orientation is Orientation.NO_EDGE

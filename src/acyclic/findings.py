@@ -7,7 +7,7 @@ import math
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +16,32 @@ import scipy
 from acyclic._version import __version__
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Ended, Orientation
-from acyclic.files import write_text
+from acyclic.facts import Caution, Empty, Ended, Note, Orientation, Removal
+from acyclic.files import parse_json, write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.judging.verdict import Pair, Verdict
 from acyclic.learners import DagLearner
+from acyclic.ranges import (
+    ANYTHING,
+    EDGES,
+    FLAG,
+    MAPPING,
+    NONE,
+    PAIRS,
+    SHARE,
+    TEXT,
+    Range,
+    a_fact,
+    check_document,
+    each,
+    member,
+    number,
+    one_of,
+    record,
+    whole,
+)
 
 FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")
@@ -30,6 +49,58 @@ EVIDENCE = ("confidence", "audit", "curve")
 SHARES = ("this_way", "either_way", "lower", "upper")
 # The words of format 1 for what orients an edge.
 _SUPPORT_1 = {"equal variances": Orientation.EQUAL_VARIANCES, "": Orientation.UNDETERMINED}
+NO_RESULT = "this is not a result file of acyclic"
+_NO_WEIGHT = Range("a finite number, not 0", lambda value: number().accepts(value) and value != 0)
+_SHARES = {"frequency": SHARE, "adjacency": SHARE, "lower": number() | NONE, "upper": number() | NONE}
+_COUNTS = {"n_nodes": whole(least=1), "n_edges": whole(least=0), "n_cut": whole(least=0)}
+_OF_VERDICT = {**_COUNTS, "method": TEXT, "h": number() | NONE, "threshold": number(least=0), "details": MAPPING}
+_FACTS = {"removed": Removal, "notes": Note, "cautions": Caution}
+_VERDICT = record(
+    {
+        **_OF_VERDICT,
+        "settings": MAPPING,
+        "end": a_fact(Ended),
+        "orientation": member(Orientation),
+        "empty": a_fact(Empty) | NONE,
+        **{name: each(a_fact(kinds)) for name, kinds in _FACTS.items()},
+    },
+    {entry.name: ANYTHING for entry in fields(Verdict)},
+    closed=True,
+)
+_VERDICT_1 = record(
+    {
+        **_OF_VERDICT,
+        **dict.fromkeys(("reason", "rule", "empty"), TEXT),
+        **dict.fromkeys(("notes", "warnings"), each(TEXT)),
+        "converged": FLAG,
+        "removed": EDGES,
+    }
+)
+_PROVENANCE = record(
+    {},
+    {
+        "versions": MAPPING,
+        "settings": MAPPING,
+        "run": MAPPING | NONE,
+        "rows": number(least=0) | NONE,
+        "seconds": number() | NONE,
+        **dict.fromkeys(("data", "table_name"), TEXT | NONE),
+    },
+)
+
+
+def _shape(form: str, support: Range, verdict: Range) -> Range:
+    """What a result file of a format holds."""
+    edge = record({"source": TEXT, "target": TEXT, "weight": _NO_WEIGHT, "support": support}, closed=True)
+    shares = each(record({"source": TEXT, "target": TEXT}, _SHARES))
+    needed = {"format": one_of(form), "names": each(TEXT), "edges": each(edge)}
+    needed |= {"undirected": PAIRS, "directed": PAIRS, "verdict": verdict, "provenance": _PROVENANCE}
+    evidence = dict.fromkeys(EVIDENCE, MAPPING | NONE)
+    return record(needed, {**evidence, "confidence": record({"edges": shares}) | NONE}, closed=True)
+
+
+SHAPE = _shape(FORMAT, member(Orientation), _VERDICT)
+SHAPE_1 = _shape(FORMAT_1, member(Orientation) | one_of(*_SUPPORT_1), _VERDICT_1)
 # What has another name in the provenance since format 1, whose digest was that of the moments, not of the values.
 _ORIGIN_1 = {"data": "moments", "table": "table_name"}
 
@@ -158,21 +229,40 @@ class Findings:
     def from_json(cls, text: str) -> Self:
         """The inverse of `to_json`; files of format 1 are read too."""
         try:
-            plain = json.loads(text)
-            old = plain["format"] == FORMAT_1
-            if not old and plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
-            names, edges = plain["names"], plain["edges"]
+            plain = parse_json(text)
+        except InputError as error:
+            raise InputError(f"{NO_RESULT}: ", *error.parts) from None
+        check_document(plain, record({"format": one_of(FORMAT, FORMAT_1)}), NO_RESULT)
+        old = plain["format"] == FORMAT_1
+        check_document(plain, SHAPE_1 if old else SHAPE, NO_RESULT)
+        names, edges = plain["names"], plain["edges"]
+        try:
             graph = Dag.from_edges([(e["source"], e["target"], e["weight"]) for e in edges], names)
-            support = {(e["source"], e["target"]): _support(e["support"], old) for e in edges}
-            read = Verdict.from_format_1 if old else Verdict.from_dict
-            cpdag = _cpdag(names, plain["directed"], plain["undirected"])
-            found = {name: _as_dict(name, plain[name]) for name in EVIDENCE if plain.get(name) is not None}
-            found = {name: _upgrade(part) if old else part for name, part in found.items()}
-            origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
-            return cls(graph, read(plain["verdict"], support), cpdag, origin, **found)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(f"this is not a result file of acyclic: {error}") from None
+            cpdag = Cpdag.from_edges(plain["directed"], plain["undirected"], names)
+        except InputError as error:
+            raise InputError(f"{NO_RESULT}: ", *error.parts) from None
+        support = {(e["source"], e["target"]): _support(e["support"], old) for e in edges}
+        verdict = (Verdict.from_format_1 if old else Verdict.from_dict)(plain["verdict"], support)
+        found = {name: plain[name] for name in EVIDENCE if plain.get(name) is not None}
+        found = {name: _upgrade(part) if old else part for name, part in found.items()}
+        origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
+        result = cls(graph, verdict, cpdag, origin, **found)
+        result._check_whole()
+        return result
+
+    def _check_whole(self) -> None:
+        """Raise an InputError where parts of a file, each well-formed, do not belong together."""
+        graph, verdict = self.graph, self.verdict
+        joined = graph.adjacency | graph.adjacency.T
+        if not np.array_equal(joined, self.cpdag.arcs | self.cpdag.arcs.T):
+            raise InputError(f"{NO_RESULT}: directed and undirected have to join the nodes that edges join")
+        for name, count in (("n_nodes", graph.n_nodes), ("n_edges", graph.n_edges)):
+            if getattr(verdict, name) != count:
+                raise InputError(f"{NO_RESULT}: verdict.{name} has to be {count}; got {getattr(verdict, name)}")
+        try:
+            str(verdict)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{NO_RESULT}: the values of a fact in verdict do not fit its kind ({error})") from None
 
 
 def is_findings(text: str) -> bool:
@@ -227,16 +317,6 @@ def _as_dict(name: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(plain, Mapping):
         raise InputError(f"{name} is {type(value).__name__}; give what acyclic returned for it, or its to_dict()")
     return plain
-
-
-def _cpdag(names: list[str], directed: list[list[str]], undirected: list[list[str]]) -> Cpdag:
-    at = {name: i for i, name in enumerate(names)}
-    arcs = np.zeros((2, len(names), len(names)), dtype=bool)
-    for source, target in directed:
-        arcs[0, at[source], at[target]] = True
-    for one, other in undirected:
-        arcs[1, at[one], at[other]] = arcs[1, at[other], at[one]] = True
-    return Cpdag(tuple(names), arcs[0], arcs[1])
 
 
 def _jsonable(value: Any) -> Any:

@@ -138,6 +138,16 @@ def each(one: Range, *, size: int | None = None) -> Range:
     return Range(words, lambda value: isinstance(value, list | tuple) and size in (None, len(value)), inside)
 
 
+def row(*ranges: Range) -> Range:
+    """A list with one value for each range."""
+
+    def inside(value: Any, place: str) -> Parts:
+        return ((f"{place}[{position}]", part, one) for position, (part, one) in enumerate(zip(value, ranges)))
+
+    words = f"a list of {len(ranges)}"
+    return Range(words, lambda value: isinstance(value, list | tuple) and len(value) == len(ranges), inside)
+
+
 def record(needed: Mapping[str, Range], optional: Mapping[str, Range] | None = None, *, closed: bool = False) -> Range:
     """A table of names and values, some of them in ranges; a closed one has no others."""
     known = {**needed, **(optional or {})}
@@ -153,6 +163,14 @@ def record(needed: Mapping[str, Range], optional: Mapping[str, Range] | None = N
     return Range(MAPPING.words, MAPPING.accepts, inside)
 
 
+def a_fact(kinds: type[StrEnum]) -> Range:
+    """The plain values of a fact, as files hold it."""
+    return record({"kind": member(kinds)}, {"about": each(TEXT), "values": MAPPING}, closed=True)
+
+
+EDGES = each(row(TEXT, TEXT, number()))
+PAIRS = each(row(TEXT, TEXT))
+SHARE = number(least=0, most=1)
 ARRAY = Range("an array of numbers", lambda value: _is_array(value))
 SECONDS = (
     Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or is_time_limit(value)) | NONE
@@ -175,6 +193,13 @@ def check_parameters(values: Mapping[str, Any], ranges: Mapping[str, Range]) -> 
         fault = ranges[name].find_fault(value, "") if name in ranges else ""
         if fault:
             raise InputError(Argument(name), fault)
+
+
+def check_document(plain: Any, shape: Range, what: str) -> None:
+    """Raise an InputError for the first field of a document that is missing, unknown or out of its range."""
+    fault = shape.find_fault(plain, "")
+    if fault:
+        raise InputError(f"{what}: {fault.strip()}")
 
 
 def takes(**ranges: Range) -> Callable[[Callable[Given, Returned]], Callable[Given, Returned]]:

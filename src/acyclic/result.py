@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from acyclic.errors import InputError
-from acyclic.findings import Findings
+from acyclic.files import read_text
+from acyclic.findings import NO_RESULT, Findings
 from acyclic.report.figure import plot
 from acyclic.report.page import report
+from acyclic.trust.audit import Audit
+from acyclic.trust.bootstrap import Bootstrap
+from acyclic.trust.choice import Choice
 
 
 class Result(Findings):
     """A learned graph and what it rests on; see `Findings` for its attributes."""
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The inverse of `to_json`; files of format 1 are read too."""
+        found = super().from_json(text)
+        for name, kind in (("confidence", Bootstrap), ("audit", Audit), ("curve", Choice)):
+            part = getattr(found, name)
+            if part is not None and "trace" not in part:
+                _check_evidence(name, kind, part)
+        return found
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the result as one self-contained HTML page; see `acyclic.report.report` for the options."""
@@ -24,10 +38,17 @@ class Result(Findings):
         return plot(self, **options)
 
 
+def _check_evidence(name: str, kind: type[Bootstrap | Audit | Choice], part: Mapping[str, Any]) -> None:
+    """Raise an InputError unless a part of a result file is what its own class wrote, and can be said."""
+    try:
+        str(kind.from_dict(part))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{NO_RESULT}: {name}: {error}") from None
+
+
 def load(path: str | os.PathLike[str]) -> Result:
     """Read a result that `Result.save` wrote."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not a result file of acyclic: it is not UTF-8 text") from None
-    return Result.from_json(text)
+        return Result.from_json(read_text(path))
+    except InputError as error:
+        raise InputError(f"{path} cannot be used: ", *error.parts) from error

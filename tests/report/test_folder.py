@@ -32,7 +32,7 @@ def test_an_earlier_run_is_replaced_only_by_force(learned, tmp_path):
     result, _ = learned
     folder = write_folder(result, tmp_path / "run")
     (folder / "report.html").write_text("mine")
-    with pytest.raises(InputError, match="holds an earlier run; name another folder with --out, or replace it"):
+    with pytest.raises(InputError, match="holds an earlier run; name another folder, or replace it: force=True"):
         write_folder(result, folder)
     assert (folder / "report.html").read_text() == "mine"
     write_folder(result, folder, force=True)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from acyclic.data.mask import Mask, arrow
-from acyclic.errors import CycleError, KnowledgeError, suggest
+from acyclic.errors import CycleError, InputError, KnowledgeError, suggest
+from acyclic.files import parse_toml, read_text
 from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import close_transitively
+from acyclic.ranges import MAPPING, show_value
 
 __all__ = ["Knowledge", "compile_knowledge"]
 
@@ -82,6 +82,8 @@ class Knowledge:
     @classmethod
     def from_dict(cls, statements: Mapping[str, Any]) -> Knowledge:
         """Read what `to_dict` wrote; an unknown key is an error."""
+        if fault := MAPPING.find_fault(statements, "the knowledge"):
+            raise KnowledgeError(fault)
         accepted = [entry.name for entry in fields(cls)]
         for key in statements:
             if key not in accepted:
@@ -114,11 +116,11 @@ class Knowledge:
             bounds = [["dose", "effect", 0.0, 2.5]]
         """
         is_text = isinstance(source, str) and ("\n" in source or not source.endswith(".toml"))
+        where = "the knowledge" if is_text else os.fspath(source)
         try:
-            text = str(source) if is_text else Path(source).read_text(encoding="utf-8")
-            return cls.from_dict(tomllib.loads(text))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise KnowledgeError(f"the knowledge is not valid TOML: {error}") from error
+            return cls.from_dict(parse_toml(str(source) if is_text else read_text(source)))
+        except InputError as error:
+            raise KnowledgeError(f"{where}: ", *error.parts) from error
 
     def to_toml(self) -> str:
         """Write the knowledge as TOML text that `from_toml` reads."""
@@ -193,28 +195,28 @@ def _canonical(key: str, value: Any) -> Any:
     """Check the form of one statement; sorted and without repeats, so that equal knowledge compares equal."""
     if key in ("signs", "bounds"):
         if not isinstance(value, Mapping):
-            raise KnowledgeError(f"{key} must be a mapping from (source, target), not {value!r}")
+            raise KnowledgeError(f"{key} must be a mapping from (source, target), not {show_value(value)}")
         edges = sorted(_rows(key, value, 2))
         return MappingProxyType({e: _pair(e, value[e]) if key == "bounds" else value[e] for e in edges})
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise KnowledgeError(f"{key} must be a list, not {value!r}")
+        raise KnowledgeError(f"{key} must be a list, not {show_value(value)}")
     if key == "tiers":
         return tuple(_canonical("tier", tier) for tier in value)
     if key in ("forbidden", "required"):
         return tuple(sorted(set(_rows(key, value, 2))))
     items, kind = tuple(value), int if key == "closed_tiers" else str
     for item in items:
-        if not isinstance(item, kind):
+        if not isinstance(item, kind) or isinstance(item, bool):
             what = "positions of tiers" if kind is int else "column names, which are strings"
-            raise KnowledgeError(f"{key} takes {what}, not {item!r}")
+            raise KnowledgeError(f"{key} takes {what}, not {show_value(item)}")
     return tuple(sorted(set(items)))
 
 
 def _pair(edge: ColumnPair, value: Any) -> tuple[float, float]:
     try:
         low, high = map(float, value)
-    except (TypeError, ValueError):
-        raise KnowledgeError(f"bounds of {arrow(edge)}: {value!r} given, a pair (low, high) needed") from None
+    except (TypeError, ValueError, OverflowError):
+        raise KnowledgeError(f"bounds of {arrow(edge)}: {show_value(value)} given, a pair (low, high) needed") from None
     return low, high
 
 
@@ -223,7 +225,7 @@ def _rows(key: str, value: Any, size: int) -> list[tuple[Any, ...]]:
     for row in rows:
         fits = isinstance(row, Sequence) and not isinstance(row, str) and len(row) == size
         if not fits or not all(isinstance(name, str) for name in row[:2]):
-            raise KnowledgeError(f"{key} takes {_ROWS[size]} with column names as strings, not {row!r}")
+            raise KnowledgeError(f"{key} takes {_ROWS[size]} with column names as strings, not {show_value(row)}")
     return [tuple(row) for row in rows]
 
 
@@ -241,7 +243,7 @@ def _misstated(knowledge: Knowledge) -> Iterator[str]:
             yield f"{arrow(edge)} leads from a column to itself; no graph has such an edge, so leave it out"
     for edge, sign in knowledge.signs.items():
         if sign not in ("+", "-"):
-            yield f'signs of {arrow(edge)}: {sign!r} given, "+" or "-" needed'
+            yield f'signs of {arrow(edge)}: {show_value(sign)} given, "+" or "-" needed'
     if ANY in chain(knowledge.roots, knowledge.sinks, *knowledge.tiers, *edges):
         yield "'*' stands for every column in forbidden edges only; name the column here"
     tier_of: dict[str, int] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -15,6 +14,8 @@ from acyclic.errors import InputError, suggest
 from acyclic.experiments.cases import Case, Limit, Scalar, canonical, digest, pairs
 from acyclic.experiments.measures import MEASURES, make_estimator
 from acyclic.experiments.store import Record, Store
+from acyclic.files import parse_toml
+from acyclic.ranges import show_value
 
 DRAWINGS = ("grid", "row", "metrics", "times", "gradient-norms", "truncation", "table", "products")
 _TEXTS = ("title", "paper", "about", "measure", "drawing")
@@ -160,8 +161,8 @@ def read_plan(path: Any, quick: bool = False) -> Plan:
     """Read a plan from a TOML file, in its full or its quick form; what it does not know is an error."""
     path = Path(path) if isinstance(path, str) else path
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        document = parse_toml(path.read_text(encoding="utf-8"))
+    except (InputError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name} is not a TOML file: {error}") from error
     reader = _Reader(path.name)
     plan = reader.plan(path.name.removesuffix(".toml"), document)
@@ -239,10 +240,10 @@ class _Reader:
     def _list(self, key: str, value: Any) -> tuple[Scalar, ...]:
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str | int | float) for one in values):
-            raise self._error(key, f"is {value!r}; give a string, a number, true or false, or a list of such")
+            raise self._error(key, f"is {show_value(value)}; give a string, a number, true or false, or a list of such")
         found = tuple(canonical(key, one) for one in values)
         if len({digest(one) for one in found}) < len(found):
-            raise self._error(key, f"is {value!r}, which names a value twice")
+            raise self._error(key, f"is {show_value(value)}, which names a value twice")
         return found
 
     def _method(self, plan: Plan, label: str, table: Any) -> Method:
@@ -282,7 +283,7 @@ class _Reader:
     def _numbers(self, key: str, value: Any, count: int) -> Sequence[float]:
         numbers = value if isinstance(value, list) else [value]
         if not all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers):
-            raise self._error(key, f"is {value!r}; give a number, or a list of numbers")
+            raise self._error(key, f"is {show_value(value)}; give a number, or a list of numbers")
         if len(numbers) != count:
             raise self._error(
                 key, f"has {len(numbers)} numbers for {count} combinations of its data; give one for each"
@@ -296,16 +297,16 @@ class _Reader:
 
     def _one_of(self, key: str, value: Any, accepted: tuple[str, ...]) -> None:
         if value not in accepted:
-            raise self._error(key, f"is {value!r}; give one of {', '.join(accepted)}")
+            raise self._error(key, f"is {show_value(value)}; give one of {', '.join(accepted)}")
 
     def _typed(self, key: str, value: Any, kind: Any, words: str) -> Any:
         if not isinstance(value, kind):
-            raise self._error(key, f"is {value!r}; give {words}")
+            raise self._error(key, f"is {show_value(value)}; give {words}")
         return value
 
     def _whole(self, key: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self._error(key, f"is {value!r}; give a whole number, at least 1")
+            raise self._error(key, f"is {show_value(value)}; give a whole number, at least 1")
         return value
 
     def _cap(self, key: str, value: Any) -> int | None:
@@ -315,7 +316,7 @@ class _Reader:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
-            raise self._error(key, f"is {value!r}; give a number of seconds above 0")
+            raise self._error(key, f"is {show_value(value)}; give a number of seconds above 0")
         return float(value)
 
     def _error(self, key: str, complaint: str) -> InputError:

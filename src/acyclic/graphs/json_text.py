@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 from acyclic.errors import InputError
+from acyclic.files import parse_json
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
+from acyclic.ranges import number, show_value
 
 
 def write_json(graph: EdgeList) -> str:
@@ -45,12 +47,7 @@ def write_json(graph: EdgeList) -> str:
 
 def read_json(text: str) -> EdgeList:
     """Read what `write_json` writes; see `acyclic.graphs.formats.from_json`."""
-    try:
-        document = json.loads(text, parse_int=float)
-    except json.JSONDecodeError as error:
-        raise InputError(f"line {error.lineno}: this is not JSON ({error.msg})") from None
-    except RecursionError:
-        raise InputError("the JSON text is nested too deeply to be a graph") from None
+    document = parse_json(text)
     names, edges = (document.get(key) if isinstance(document, dict) else None for key in ("nodes", "edges"))
     if not isinstance(names, list) or not isinstance(edges, list):
         raise InputError('the JSON text must be an object with the lists "nodes" and "edges"')
@@ -62,10 +59,10 @@ def _read_edge(position: int, edge: Any) -> ListedEdge:
     if isinstance(edge, dict):
         source, target, weight = edge.get("source"), edge.get("target"), edge.get("weight", 1)
         directed = edge.get("directed", True)
-        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if isinstance(source, str) and isinstance(target, str) and is_number and isinstance(directed, bool):
-            return ListedEdge(source, target, float(weight), directed)
+        named = isinstance(source, str) and isinstance(target, str)
+        if named and number().accepts(weight) and isinstance(directed, bool):
+            return ListedEdge(str(source), str(target), float(weight), directed)
     raise InputError(
-        f'edges[{position}] is {json.dumps(edge)[:80]}; expected {{"source": name, "target": name, "weight": number}}, '
+        f'edges[{position}] is {show_value(edge)}; expected {{"source": name, "target": name, "weight": number}}, '
         'or "directed": false for an edge without direction'
     )

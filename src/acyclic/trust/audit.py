@@ -21,7 +21,25 @@ from acyclic.judging import words
 from acyclic.learners import DagLearner
 from acyclic.learners.base import COMMON
 from acyclic.learners.sortnregress import SortnRegress
-from acyclic.ranges import NONE, SECONDS, SEEDS, an_instance, number, takes, whole
+from acyclic.ranges import (
+    EDGES,
+    FLAG,
+    NAMES,
+    NONE,
+    PAIRS,
+    SECONDS,
+    SEEDS,
+    SHARE,
+    a_fact,
+    an_instance,
+    check_document,
+    each,
+    number,
+    one_of,
+    record,
+    takes,
+    whole,
+)
 from acyclic.scores.equal_variances import EqualVariances
 from acyclic.trust.bootstrap import check_first
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
@@ -37,6 +55,24 @@ Pair = tuple[str, str]
 FATES = ("surviving", "turning", "undetermined", "vanishing")
 # From here on variances alone nearly give the order away.
 HIGH_SORTABILITY = 0.9
+_TEST = ("statistic", "limit", "spread")
+# What `to_dict` gives and `from_dict` takes.
+SHAPE = record(
+    {
+        "format": one_of(FORMAT),
+        "sound": FLAG,
+        "reasons": each(a_fact(Doubt)),
+        "notes": each(a_fact(Remark)),
+        "names": NAMES,
+        "edges": EDGES,
+        **dict.fromkeys(FATES, PAIRS),
+        "refits": whole(least=0),
+        **dict.fromkeys(("varsortability", "r2sortability"), SHARE | NONE),
+        "sorting_alone": whole(least=0),
+        "equal_variances": record(dict.fromkeys(_TEST, number() | NONE)),
+    },
+    {"end": a_fact(Ended)},
+)
 
 
 @dataclass(frozen=True)
@@ -114,9 +150,8 @@ class Audit:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Audit:
         """The inverse of `to_dict`."""
+        check_document(plain, SHAPE, "this is no audit of acyclic")
         try:
-            if plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
             test = plain["equal_variances"]
             pairs: dict[str, Any] = {key: tuple((a, b) for a, b in plain[key]) for key in FATES}
             sortability: dict[str, Any] = {key: _float(plain[key]) for key in ("varsortability", "r2sortability")}
@@ -128,11 +163,11 @@ class Audit:
                 graph=Dag.from_edges([(a, b, w) for a, b, w in plain["edges"]], plain["names"]),
                 refits=int(plain["refits"]),
                 sorting_alone=int(plain["sorting_alone"]),
-                equal_variances=EqualVariances(test["statistic"], test["limit"], test["spread"]),
+                equal_variances=EqualVariances(*(_float(test[key]) for key in _TEST)),
                 **pairs,
                 **sortability,
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except ValueError as error:
             raise InputError(f"this is no audit of acyclic: {error}") from error
 
 

@@ -18,7 +18,26 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, DagLearner
-from acyclic.ranges import FLAG, JOBS, NONE, SECONDS, SEEDS, an_instance, takes, whole
+from acyclic.ranges import (
+    EDGES,
+    FLAG,
+    JOBS,
+    NAMES,
+    NONE,
+    SECONDS,
+    SEEDS,
+    SHARE,
+    TEXT,
+    a_fact,
+    an_instance,
+    check_document,
+    each,
+    number,
+    one_of,
+    record,
+    takes,
+    whole,
+)
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.workers import Harvest, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
@@ -29,6 +48,20 @@ FORMAT = "acyclic bootstrap 2"
 # Share of the weights of an edge between `lower` and `upper`.
 LEVEL = 0.9
 COMPLETE = Fact(Ended.COMPLETE)
+_SPREAD = dict.fromkeys(("weight", "lower", "upper"), number() | NONE)
+# What `to_dict` gives and `from_dict` takes.
+SHAPE = record(
+    {
+        "format": one_of(FORMAT),
+        "names": NAMES,
+        "draws": whole(least=0),
+        "requested": whole(least=0),
+        "edges": each(record({"source": TEXT, "target": TEXT, "frequency": SHARE, "adjacency": SHARE, **_SPREAD})),
+        "graph": EDGES,
+        "notes": each(a_fact(Remark)),
+    },
+    {"end": a_fact(Ended)},
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,9 +168,8 @@ class Bootstrap:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Bootstrap:
         """The inverse of `to_dict`."""
+        check_document(plain, SHAPE, "these are no bootstrap frequencies of acyclic")
         try:
-            if plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
             names = check_names(plain["names"])
             at = {name: position for position, name in enumerate(names)}
             matrices = np.full((4, len(names), len(names)), np.nan)
@@ -152,7 +184,7 @@ class Bootstrap:
             edge, weight, lower, upper = matrices
             counts = int(plain["draws"]), int(plain["requested"])
             return cls(names, *counts, edge, weight, lower, upper, graph, end, notes)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, ValueError) as error:
             raise InputError(f"these are no bootstrap frequencies of acyclic: {error}") from error
 
     def __str__(self) -> str:

@@ -19,7 +19,20 @@ from acyclic.judging import words
 from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
 from acyclic.learners.base import COMMON
-from acyclic.ranges import JOBS, SECONDS, SEEDS, one_of, takes, whole
+from acyclic.ranges import (
+    JOBS,
+    NONE,
+    SECONDS,
+    SEEDS,
+    a_fact,
+    check_document,
+    each,
+    number,
+    one_of,
+    record,
+    takes,
+    whole,
+)
 from acyclic.scores.local import bic_of_weights
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import noise_variances, residual_variances
@@ -39,6 +52,18 @@ WORDS = {
     "cross-validation": "negative log-likelihood per row left out, the sparsest within a standard error of the lowest",
     "stability": f"disagreement between halves of the rows, the smallest penalty up to {ACCEPTED_INSTABILITY:g}",
 }
+_BY_VALUE = ("scores", "errors", "edges")
+# What `to_dict` gives and `from_dict` takes; a score that is not finite is no number in JSON.
+SHAPE = record(
+    {
+        "format": one_of(FORMAT),
+        "criterion": one_of(*WORDS),
+        **dict.fromkeys(("values", "thresholds"), each(number(least=0))),
+        **dict.fromkeys(_BY_VALUE, each(each(number() | NONE))),
+        **dict.fromkeys(("chosen", "threshold"), number(least=0)),
+        "notes": each(a_fact(Remark)),
+    }
+)
 Criterion = Literal["ebic", "cross-validation", "stability"]
 Trial = tuple[Moments, Moments | None]
 
@@ -84,18 +109,17 @@ class Choice:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Choice:
         """The inverse of `to_dict`."""
-        try:
-            if plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
-            rows: dict[str, Any] = {
-                key: tuple(tuple(map(float, row)) for row in plain[key]) for key in ("scores", "errors", "edges")
-            }
-            lists: dict[str, Any] = {key: tuple(plain[key]) for key in ("values", "thresholds")}
-            lists["notes"] = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
-            ends: dict[str, Any] = {key: float(plain[key]) for key in ("chosen", "threshold")}
-            return cls(criterion=plain["criterion"], **rows, **lists, **ends)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"this is no choice of acyclic: {error}") from error
+        check_document(plain, SHAPE, "this is no choice of acyclic")
+        sizes = {(len(plain["values"]), *map(len, plain[key])) for key in _BY_VALUE}
+        if sizes != {(len(plain["values"]), *[len(plain["thresholds"])] * len(plain["values"]))}:
+            raise InputError("this is no choice of acyclic: it has to have one number for each value and threshold")
+        if plain["threshold"] not in plain["thresholds"]:
+            raise InputError("this is no choice of acyclic: its threshold is none of its thresholds")
+        rows: dict[str, Any] = {key: tuple(tuple(map(_float, row)) for row in plain[key]) for key in _BY_VALUE}
+        lists: dict[str, Any] = {key: tuple(plain[key]) for key in ("values", "thresholds")}
+        lists["notes"] = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
+        ends: dict[str, Any] = {key: float(plain[key]) for key in ("chosen", "threshold")}
+        return cls(criterion=plain["criterion"], **rows, **lists, **ends)
 
     def __str__(self) -> str:
         lines = [f"l1 = {self.chosen:.3g} with threshold {self.threshold:g}, by {WORDS[self.criterion]}:"]
@@ -321,3 +345,7 @@ def _rows(table: Floats) -> tuple[tuple[float, ...], ...]:
 
 def _listed(value: Any) -> Any:
     return [_listed(item) for item in value] if isinstance(value, tuple) else value
+
+
+def _float(value: float | None) -> float:
+    return np.nan if value is None else float(value)

@@ -17,7 +17,7 @@ from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
-from acyclic.ranges import SEEDS, number, takes, whole
+from acyclic.ranges import NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
 from acyclic.scores.regression import least_squares
 from acyclic.trust.bootstrap import note_rows
 from acyclic.trust.workers import draw_seeds
@@ -26,6 +26,19 @@ from acyclic.types import Bools, Floats
 __all__ = ["TotalEffects", "total_effects"]
 
 FORMAT = "acyclic total effects 2"
+# What `to_dict` gives and `from_dict` takes.
+SHAPE = record(
+    {
+        "format": one_of(FORMAT),
+        "names": NAMES,
+        "level": number(above=0, below=1),
+        "draws": whole(least=1),
+        "effects": each(
+            record({"cause": TEXT, "outcome": TEXT, **dict.fromkeys(("effect", "lower", "upper"), number())})
+        ),
+        "notes": each(a_fact(Remark)),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,9 +100,8 @@ class TotalEffects:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> TotalEffects:
         """The inverse of `to_dict`."""
+        check_document(plain, SHAPE, "these are no total effects of acyclic")
         try:
-            if plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
             names = check_names(plain["names"])
             at = {name: position for position, name in enumerate(names)}
             numbers = np.zeros((3, len(names), len(names)))
@@ -104,7 +116,7 @@ class TotalEffects:
                 int(plain["draws"]),
                 tuple(Fact.from_dict(Remark, note) for note in plain["notes"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, ValueError) as error:
             raise InputError(f"these are no total effects of acyclic: {error}") from error
 
     def __str__(self) -> str:

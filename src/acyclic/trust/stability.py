@@ -14,9 +14,27 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
+from acyclic.graphs.checks import check_names
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
-from acyclic.ranges import ARRAY, JOBS, SECONDS, SEEDS, takes, whole
+from acyclic.ranges import (
+    ARRAY,
+    JOBS,
+    NAMES,
+    SECONDS,
+    SEEDS,
+    SHARE,
+    TEXT,
+    a_fact,
+    check_document,
+    each,
+    number,
+    one_of,
+    record,
+    several,
+    takes,
+    whole,
+)
 from acyclic.trust.bootstrap import note_rows, note_shortfall, was_cut
 from acyclic.trust.fitting import Learner, fit, resolve_learner, with_settings
 from acyclic.trust.workers import Resources, draw_seeds, run_draws
@@ -25,6 +43,18 @@ from acyclic.types import Bools, Callback, Floats
 __all__ = ["Stability", "stability_selection"]
 
 FORMAT = "acyclic stability selection 2"
+# What `to_dict` gives and `from_dict` takes.
+SHAPE = record(
+    {
+        "format": one_of(FORMAT),
+        "names": NAMES,
+        "l1": several(number(least=0)),
+        "edges": each(record({"source": TEXT, "target": TEXT, "probability": each(SHARE)})),
+        "selected": number(least=0),
+        "draws": whole(least=0),
+        "notes": each(a_fact(Remark)),
+    }
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,10 +130,9 @@ class Stability:
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Stability:
         """The inverse of `to_dict`."""
+        check_document(plain, SHAPE, "this is no stability selection of acyclic")
         try:
-            if plain["format"] != FORMAT:
-                raise ValueError(f"its format is {plain['format']!r}, not {FORMAT!r}")
-            names, l1 = tuple(plain["names"]), tuple(map(float, plain["l1"]))
+            names, l1 = check_names(plain["names"]), tuple(map(float, plain["l1"]))
             at = {name: position for position, name in enumerate(names)}
             probability = np.zeros((len(l1), len(names), len(names)))
             for row in plain["edges"]:
@@ -111,7 +140,7 @@ class Stability:
             selected, draws = float(plain["selected"]), int(plain["draws"])
             notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             return cls(names, l1, probability, selected, draws, notes)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, ValueError) as error:
             raise InputError(f"this is no stability selection of acyclic: {error}") from error
 
     def __str__(self) -> str:
