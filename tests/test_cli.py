@@ -5,6 +5,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -179,8 +180,8 @@ def test_flags_overrule_the_file_which_overrules_the_result(table, here):
     ("text", "message"),
     [
         ("sed = 1", r"there is no setting 'sed' \(did you mean 'seed'\?\); it takes table"),
-        ("seed = true", "seed is true; it has to be of type int"),
-        ('columns = "x0"', 'columns is "x0"; it has to be of type list'),
+        ("seed = true", "seed has to be a whole number, at least 0; got True"),
+        ('columns = "x0"', "columns has to be a list; got 'x0'"),
         ("seed = ", "is not a TOML file"),
     ],
 )
@@ -303,6 +304,58 @@ def test_the_shell_is_told_flags_and_python_arguments(here, capsys, table, argum
     assert main(["learn", "t.csv", "--quiet", *arguments]) == 1
     assert advice in capsys.readouterr().err
     assert [entry.name for entry in here.iterdir()] == ["t.csv"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--drop", "x1", "data/table.csv"],
+        ["--drop", "x1", "data/table.csv", "--seed", "1"],
+        ["--quiet", "--columns", "x0", "x2", "x3", "data/table.csv"],
+        ["--log", "data/table.csv"],
+        ["--option.penalty", "strong", "data/table.csv", "--method", "ges"],
+        ["--standardize", "data/table.csv"],
+        ["--time-limit", "5", "data/table.csv"],
+    ],
+)
+def test_no_order_of_words_hides_the_table(table, arguments):
+    run = gather(*_parsed(arguments))
+    assert run.table == Path("data/table.csv")
+    assert "data/table.csv" not in [
+        *(run.settings.drop or ()),
+        *(run.settings.columns or ()),
+        *(run.settings.log or ()),
+    ]
+
+
+def _parsed(arguments):
+    _, bound, _ = app.parse_args(["learn", *arguments], exit_on_error=False)
+    return bound.arguments.get("table"), bound.arguments.get("settings", Settings())
+
+
+def test_a_table_that_is_nowhere_is_missed_with_what_flags_took(table, capsys):
+    assert main(["learn", "--drop", "x1", "tabel.csv"]) == 1
+    assert "no table was given" in (said := capsys.readouterr().err) and "--drop took x1, tabel.csv" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--bootstrap", "-1"], "--bootstrap has to be a whole number, at least 0"),
+        (["--jobs", "0"], "--jobs has to be"),
+        (["--threshold", "nan"], "--threshold has to be at least 0"),
+        (["--time-limit", "nan"], "--time-limit"),
+        (["--option.time_limit", "5"], "--time-limit"),
+        (["--option.method", "ges"], "--method"),
+        (["--option.callback", "5"], "--option.callback has to be a function"),
+        (["--option.nothing", "5"], "has no setting 'nothing'"),
+        (["--encoding", "hex"], "hex"),
+    ],
+)
+def test_wrong_values_are_refused_before_any_work(table, monkeypatch, capsys, arguments, message):
+    monkeypatch.setattr("acyclic.learners.base.DagLearner.fit", None)
+    assert main(["learn", str(table), "--quiet", *arguments]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_a_file_that_is_not_utf_8_is_told_the_flag(here, capsys):

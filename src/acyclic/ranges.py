@@ -175,6 +175,7 @@ ARRAY = Range("an array of numbers", lambda value: _is_array(value))
 SECONDS = (
     Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or is_time_limit(value)) | NONE
 )
+DRAWS = whole(least=1)
 SEED = whole(least=0)
 SEEDS = SEED | an_instance("a SeedSequence", SeedSequence)
 JOBS = Range("a number of processes or threads, or -1 for all", lambda value: _is_whole(value) and value != 0) | NONE

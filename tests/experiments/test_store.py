@@ -62,6 +62,49 @@ def test_a_failure_keeps_its_traceback(store):
     assert store.records(keys=[written.case.key]) == [written]
 
 
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("values", "{"),
+        ("values", "[1]"),
+        ("values", b"\xff"),
+        ("data", '{"n_nodes": NaN}'),
+        ("data", '{"n_nodes": [1]}'),
+        ("data", '{"n_nodes": 11}'),
+        ("method", "null"),
+        ("versions", ""),
+        ("setting", "0" * 64),
+        ("seed", -1),
+        ("seed", "x"),
+        ("run", 7),
+        ("run", -1),
+        ("status", "lost"),
+        ("seconds", -1.0),
+        ("seconds", "x"),
+        ("time_limit", "x"),
+        ("threads", 1.5),
+        ("verdict", b"\x00\xff"),
+        ("cpu_seconds", float("inf")),
+    ],
+)
+def test_a_damaged_row_is_named_and_none_of_its_file_is_taken_over(store, tmp_path, column, value):
+    polars = pytest.importorskip("polars")
+    for run in range(3):
+        store.add(record(case(run)))
+    key = case(1).key
+    store._database.execute(f'UPDATE results SET "{column}" = ? WHERE key = ?', (value, key))
+    with pytest.raises(InputError, match=r"results.sqlite: the row .* is damaged"):
+        store.records(settings=[case().setting], keys=[key])
+    rows = store._database.execute("SELECT * FROM results").fetchall()
+    names = [row[1] for row in store._database.execute("PRAGMA table_info(results)")]
+    frame = polars.DataFrame([dict(zip(names, row)) for row in rows], strict=False, infer_schema_length=None)
+    frame.write_parquet(tmp_path / "results.parquet")
+    with Store(tmp_path / "other.sqlite") as other:
+        with pytest.raises(InputError, match=r"results.parquet"):
+            other.read_parquet(tmp_path / "results.parquet")
+        assert len(other) == 0
+
+
 def test_reopening_finds_everything(store):
     for run in range(5):
         store.add(record(case(run)))

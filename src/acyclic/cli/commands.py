@@ -102,7 +102,7 @@ def learn(
 
 @app.command
 def audit(
-    table: Path,
+    table: Path | None = None,
     /,
     *,
     config: Path | None = None,
@@ -133,7 +133,7 @@ def audit(
 
 @app.command
 def bootstrap(
-    table: Path,
+    table: Path | None = None,
     /,
     *,
     draws: Whole = 100,
@@ -156,6 +156,9 @@ def bootstrap(
     config
         TOML file with the settings below; flags overrule it.
     """
+    from acyclic.ranges import DRAWS, check_parameters
+
+    check_parameters({"draws": draws}, {"draws": DRAWS})
     job = gather(table, settings, config)
     with output.progress() as stages:
         stages.stage("reading")
@@ -239,7 +242,9 @@ def simulate(
         Replace the folder of an earlier simulation.
     """
     from acyclic.data.simulate import simulate as drawn
+    from acyclic.report.folder import check_free
 
+    check_free(out, ("table.csv", "graph.json"), force=force)
     law: dict[str, Any] = {"sem": sem, "noise": noise, "scheme": scheme, "standardize": standardize}
     if variances is not None:
         law["variances"] = variances

@@ -14,7 +14,7 @@ from cyclopts import Parameter
 from acyclic.cli.faults import Exit
 from acyclic.cli.settings import Whole
 from acyclic.cli.terminal import Output, Stages, complain, listed
-from acyclic.errors import InputError, MissingExtraError
+from acyclic.errors import Argument, InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from acyclic.experiments.cases import Case
@@ -34,7 +34,7 @@ def reproduce(
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     quick: Switch = False,
     runs: Whole | None = None,
-    nodes: tuple[Whole, ...] = (),
+    nodes: tuple[str, ...] = (),
     jobs: Whole = 1,
     cluster: str | None = None,
     time_limit: float | None = None,
@@ -94,9 +94,11 @@ def reproduce(
         return _list(output)
     from acyclic.experiments.store import Store
 
+    sizes, eaten = _split_sizes(nodes)
+    _check_flags(runs=runs, jobs=jobs, time_limit=time_limit)
     seconds = None if budget is None else _budget(budget, runs, draw)
-    plans = _plans(names, quick, output)
-    cases = _cases(plans, runs, nodes, time_limit)
+    plans = _plans([*names, *eaten], quick, output)
+    cases = _cases(plans, runs, sizes, time_limit)
     how = {"n_jobs": jobs, "cluster": cluster, "retry_failed": retry_failed}
     with Store(_folder(out, draw and published is None) / "results.sqlite") as store:
         if published is not None:
@@ -127,6 +129,28 @@ def _list(output: Output) -> int:
     return 0
 
 
+def _split_sizes(words: Sequence[str]) -> tuple[list[int], list[str]]:
+    """The sizes of graphs, and the names of plans that ``--nodes`` took for some."""
+    from acyclic.experiments.plans import plan_names
+
+    sizes, names = [], []
+    for word in words:
+        if word.isascii() and word.isdigit() and len(word) < 10:
+            sizes.append(int(word))
+        elif word in ("all", *plan_names()):
+            names.append(word)
+        else:
+            raise InputError(Argument("nodes"), f" has to be whole numbers; got {word!r}")
+    return sizes, names
+
+
+def _check_flags(**given: Any) -> None:
+    from acyclic.ranges import JOBS, NONE, check_parameters, number, whole
+
+    ranges = {"runs": whole(least=1) | NONE, "jobs": JOBS, "time_limit": number(above=0) | NONE}
+    check_parameters(given, ranges)
+
+
 def _plans(names: Sequence[str], quick: bool, output: Output) -> list[Plan]:
     from acyclic.experiments.plans import load_plan, plan_names
 
@@ -146,10 +170,6 @@ def _plans(names: Sequence[str], quick: bool, output: Output) -> list[Plan]:
 
 
 def _cases(plans: Sequence[Plan], runs: int | None, nodes: Sequence[int], time_limit: float | None) -> list[Case]:
-    if runs is not None and runs < 1:
-        raise InputError(f"--runs is {runs}; give at least 1")
-    if time_limit is not None and not 0 < time_limit < float("inf"):
-        raise InputError(f"--time-limit is {time_limit:g}; give a number of seconds above 0")
     cases = [case for plan in plans for case in plan.cases(runs, nodes or None, time_limit)]
     if not cases:
         raise InputError(f"nothing here has graphs of {', '.join(map(str, nodes))} nodes; give other --nodes, or none")

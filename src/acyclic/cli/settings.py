@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
-import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from cyclopts import Parameter, Token
 
-from acyclic.errors import InputError, suggest
+from acyclic.errors import Argument, InputError, suggest
 
 if TYPE_CHECKING:
     from acyclic.data.table import Table
     from acyclic.deadline import Deadline
     from acyclic.learners import DagLearner
+    from acyclic.ranges import Range
     from acyclic.result import Result
     from acyclic.trust.audit import Audit
     from acyclic.trust.bootstrap import Bootstrap
@@ -27,6 +28,12 @@ READING = (
     *("columns", "drop", "log", "standardize", "weights", "missing"),
     *("header", "separator", "decimal", "encoding", "null_values"),
 )
+
+
+# Flags of several words.
+_LISTS = ("columns", "drop", "log", "null_values")
+# Settings of learners that have a flag, by the names of the learners' arguments.
+_OWN_FLAGS = ("method", "threshold", "knowledge", "random_state", "time_limit")
 
 
 def _whole(_: Any, tokens: Sequence[Token]) -> int:
@@ -149,10 +156,13 @@ class Run:
         from acyclic.learners import make_learner
 
         options = {name: _value(value) for name, value in (self.settings.option or {}).items()}
+        for name in options:
+            if name in _OWN_FLAGS:
+                raise InputError(f"--option.{name} is no setting of a learner here; say ", Argument(name))
         given = {"threshold": self.settings.threshold, "knowledge": self._knowledge(), **options}
         given = {name: value for name, value in given.items() if value is not None}
-        seed = {"random_state": self.settings.seed or 0}
-        return make_learner(self.settings.method or "auto", time_limit=self.deadline, **{**seed, **given})
+        own = {"random_state": self.settings.seed or 0, "time_limit": self.deadline}
+        return make_learner(self.settings.method or "auto", **own, **given)
 
     def learn(self, model: DagLearner, table: Table) -> Result:
         """Fit a learner, with what must be known to repeat it."""
@@ -199,15 +209,30 @@ def gather(
     audit: bool | None = None,
 ) -> Run:
     """A run from a result to repeat, a TOML file and flags; the later overrule the earlier."""
-    plain: dict[str, Any] = {}
-    for source, values in ((repeat, _of_result), (config, _of_toml)):
-        plain |= values(source) if source is not None else {}
+    from acyclic.ranges import check_parameters
+
+    before = _provenance(repeat) if repeat is not None else {}
+    plain = _checked(dict(before["run"]), repeat) if repeat is not None else {}
+    plain |= _of_toml(config) if config is not None else {}
+    if table is None and "table" not in plain:
+        table, flags = _find_table(flags)
     flagged = {**flags.given(), "table": table, "bootstrap": bootstrap, "audit": audit}
-    plain |= {name: value for name, value in flagged.items() if value is not None}
-    if "table" not in plain:
-        raise InputError("no table was given; name a file, or repeat a run with --from result.json")
-    run = _run(plain)
-    return run if repeat is None else replace(run, expected=_expected(run, repeat))
+    flagged = {name: value for name, value in flagged.items() if value is not None}
+    check_parameters(flagged, _ranges())
+    run = _run(plain | flagged)
+    return run if repeat is None else replace(run, expected=_expected(run, before))
+
+
+def _find_table(flags: Settings) -> tuple[Path, Settings]:
+    """The table where a flag of several words took it for its last one, as in ``--drop sex table.csv``."""
+    lists = {name: words for name, words in flags.given().items() if name in _LISTS and words}
+    taken = [name for name, words in lists.items() if words[-1] == "-" or Path(words[-1]).exists()]
+    if len(taken) != 1:
+        eaten = [part for name, words in lists.items() for part in ("; ", Argument(name), f" took {', '.join(words)}")]
+        advice = "name a file, or repeat a run with --from result.json"
+        raise InputError(f"no table was given; {advice}", *eaten)
+    words = lists[taken[0]]
+    return Path(words[-1]), replace(flags, **{taken[0]: words[:-1] or None})
 
 
 def _run(plain: Mapping[str, Any]) -> Run:
@@ -223,11 +248,8 @@ def _run(plain: Mapping[str, Any]) -> Run:
     )
 
 
-def _expected(run: Run, repeat: Path) -> str | None:
+def _expected(run: Run, before: Mapping[str, Any]) -> str | None:
     """Digest of the table of the run to be repeated, if it is repeated as it was."""
-    from acyclic.result import load
-
-    before = load(repeat).provenance
     same = json.loads(json.dumps(run.provenance())) == before["run"]
     return before.get("data") if same else None
 
@@ -236,7 +258,7 @@ def _value(given: Any) -> Any:
     """A number or truth value where the text of a flag is one."""
     try:
         return json.loads(given) if isinstance(given, str) else given
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return given
 
 
@@ -249,22 +271,24 @@ def _statements(knowledge: Any) -> Mapping[str, Any] | None:
     return Knowledge.from_toml(Path(knowledge)).to_dict()
 
 
-def _of_result(path: Path) -> dict[str, Any]:
+def _provenance(path: Path) -> Mapping[str, Any]:
     from acyclic.result import load
 
-    run = load(path).provenance.get("run")
-    if not isinstance(run, Mapping):
+    provenance = load(path).provenance
+    if not isinstance(provenance.get("run"), Mapping):
         raise InputError(
             f"{path} does not say how it was made from a file; only what `acyclic learn` wrote can be repeated"
         )
-    return _checked(dict(run), path)
+    return provenance
 
 
 def _of_toml(path: Path) -> dict[str, Any]:
+    from acyclic.files import parse_toml, read_text
+
     try:
-        plain = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not a TOML file: {error}") from None
+        plain = parse_toml(read_text(path))
+    except InputError as error:
+        raise InputError(f"{path} is not a TOML file: ", *error.parts) from None
     found = _checked({name.replace("-", "_"): value for name, value in plain.items()}, path)
     # Paths in a file are meant from where the file is.
     for name in ("table", "knowledge"):
@@ -274,23 +298,37 @@ def _of_toml(path: Path) -> dict[str, Any]:
 
 
 def _checked(plain: dict[str, Any], path: Path) -> dict[str, Any]:
-    kinds = _kinds()
+    ranges = _ranges()
     for name, value in plain.items():
-        if name not in kinds:
-            raise InputError(f"{path}: there is no setting {name!r}{suggest(name, kinds)}; it takes {', '.join(kinds)}")
-        if not isinstance(value, kinds[name]) or (isinstance(value, bool) and bool not in kinds[name]):
-            wanted = " or ".join(kind.__name__ for kind in kinds[name])
-            raise InputError(f"{path}: {name} is {json.dumps(value, default=str)}; it has to be of type {wanted}")
+        if name not in ranges:
+            listed = f"{suggest(name, ranges)}; it takes {', '.join(ranges)}"
+            raise InputError(f"{path}: there is no setting {name!r}{listed}")
+        if fault := ranges[name].find_fault(value, name):
+            raise InputError(f"{path}: {fault}")
     return plain
 
 
-def _kinds() -> dict[str, tuple[type, ...]]:
-    lists, flags, numbers = (
-        ("columns", "drop", "log", "null_values"),
-        ("standardize", "header", "audit"),
-        ("threshold", "time_limit"),
+def _is_plain(value: Any) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return all(isinstance(one, str | int | float) for one in values)
+
+
+def _ranges() -> dict[str, Range]:
+    """What each setting may be: what its type says, or what the function it is handed to says where that is less."""
+    from acyclic.learners.base import COMMON
+    from acyclic.ranges import FLAG, JOBS, MAPPING, PATH, SECONDS, TEXT, Range, each, number, one_of, whole
+
+    kinds = {bool: FLAG, float: number(), int: whole(least=0), str: TEXT, Path: PATH, tuple: each(TEXT)}
+    value = Range("text, a number, true or false, or a list of these", _is_plain)
+    kinds[dict] = Range(
+        MAPPING.words, MAPPING.accepts, lambda given, at: ((f"{at}.{k}", v, value) for k, v in given.items())
     )
-    kinds: dict[str, tuple[type, ...]] = {entry.name: (str,) for entry in fields(Settings)}
-    kinds |= dict.fromkeys(lists, (list,)) | dict.fromkeys(flags, (bool,)) | dict.fromkeys(numbers, (int, float))
-    kinds |= dict.fromkeys(("seed", "jobs", "bootstrap"), (int,))
-    return {"table": (str,), **kinds, "knowledge": (str, dict), "option": (dict,)}
+
+    def of(hint: Any) -> Range:
+        (first, *_) = get_args(hint) if get_origin(hint) in (Union, UnionType) else [hint]
+        return one_of(*get_args(first)) if get_origin(first) is Literal else kinds[get_origin(first) or first]
+
+    ranges = {name: of(hint) for name, hint in get_type_hints(Settings).items()}
+    ranges |= {"threshold": COMMON["threshold"], "time_limit": SECONDS, "seed": COMMON["random_state"], "jobs": JOBS}
+    ranges["knowledge"] = PATH | MAPPING
+    return {"table": PATH, **ranges, "bootstrap": whole(least=0), "audit": FLAG}

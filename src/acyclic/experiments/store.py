@@ -6,12 +6,15 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.experiments.cases import Case, pairs
+from acyclic.files import parse_json
+from acyclic.ranges import MAPPING, NONE, TEXT, check_document, number, one_of, record, show_value, whole
 
 FORMAT = 2
 _SCHEMA = """
@@ -33,6 +36,21 @@ _INTO = f"INTO results ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _AT_ONCE = 500
 # Format 1 knew no limit but that of time.
 _FROM_1 = "ALTER TABLE results ADD COLUMN evaluations INTEGER;"
+_DOCUMENTS = ("data", "method", "values", "versions")
+_SECONDS = number(least=0)
+_ROW = record(
+    {
+        **dict.fromkeys(("key", "setting", "measure", *_DOCUMENTS, "verdict", "traceback", "finished"), TEXT),
+        "run": whole(least=0),
+        "seed": whole(least=0),
+        "time_limit": _SECONDS | NONE,
+        "evaluations": whole(least=1) | NONE,
+        "status": one_of("done", "failed"),
+        "seconds": _SECONDS,
+        "cpu_seconds": _SECONDS,
+        "threads": whole(least=0),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -144,10 +162,13 @@ class Store:
             rows = frame.select(_COLUMNS).rows()
         except (OSError, _polars().exceptions.PolarsError) as error:
             raise InputError(f"{path} holds no results of acyclic: {str(error).splitlines()[0]}") from error
+        for row in rows:
+            _record(dict(zip(_COLUMNS, row)), path)
         before = len(self)
-        self._database.execute("BEGIN IMMEDIATE")
-        self._database.executemany(f"INSERT OR IGNORE {_INTO}", rows)
-        self._database.execute("COMMIT")
+        with self._reading():
+            self._database.execute("BEGIN IMMEDIATE")
+            self._database.executemany(f"INSERT OR IGNORE {_INTO}", rows)
+            self._database.execute("COMMIT")
         return len(self) - before
 
     def records(self, *, keys: Iterable[str] = (), settings: Iterable[str] = ()) -> list[Record]:
@@ -163,17 +184,30 @@ class Store:
     def seconds(self) -> dict[str, tuple[int, float]]:
         """For each setting the number of its runs and their seconds in all."""
         query = "SELECT setting, count(*), sum(seconds) FROM results GROUP BY setting"
-        return {setting: (count, total) for setting, count, total in self._database.execute(query)}
+        with self._reading():
+            return {setting: (count, total) for setting, count, total in self._database.execute(query)}
 
     def __len__(self) -> int:
-        return int(self._database.execute("SELECT count(*) FROM results").fetchone()[0])
+        with self._reading():
+            return int(self._database.execute("SELECT count(*) FROM results").fetchone()[0])
 
     def _where(self, column: str, wanted: Sequence[str]) -> Iterator[Record]:
         for start in range(0, len(wanted), _AT_ONCE):
             some = wanted[start : start + _AT_ONCE]
             query = f"SELECT {_NAMES} FROM results WHERE {column} IN ({', '.join('?' * len(some))})"
-            for row in self._database.execute(query, some):
-                yield _record(dict(zip(_COLUMNS, row)))
+            with self._reading():
+                found = self._database.execute(query, some).fetchall()
+            yield from (_record(dict(zip(_COLUMNS, row)), self.path) for row in found)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Say of a file that turns out to be damaged which one it is; a full disk and a lock are no fault of its."""
+        try:
+            yield
+        except sqlite3.OperationalError:
+            raise
+        except (sqlite3.DatabaseError, UnicodeError) as error:
+            raise InputError(f"{self.path} is damaged: {error}; name another folder") from error
 
 
 def _polars() -> Any:
@@ -193,12 +227,27 @@ def _row(record: Record) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _record(row: Mapping[str, Any]) -> Record:
-    data, method = (pairs(json.loads(row[name])) for name in ("data", "method"))
-    case = Case(row["measure"], data, method, row["run"], row["time_limit"], row["evaluations"])
+def _record(row: Mapping[str, Any], path: str | os.PathLike[str]) -> Record:
+    """A row of the file at a path; one that acyclic did not write is refused."""
+    where = f"{path}: the row {show_value(row['key'])} is damaged"
+    check_document(row, _ROW, where)
+    try:
+        parts = {name: parse_json(row[name]) for name in _DOCUMENTS}
+    except InputError as error:
+        raise InputError(f"{where}: ", *error.parts) from None
+    check_document(parts, record(dict.fromkeys(_DOCUMENTS, MAPPING)), where)
+    try:
+        limits = row["time_limit"], row["evaluations"]
+        case = Case(row["measure"], pairs(parts["data"]), pairs(parts["method"]), row["run"], *limits)
+        own = {"key": case.key, "setting": case.setting, "seed": case.seed}
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+    for name, expected in own.items():
+        if row[name] != expected:
+            raise InputError(f"{where}: {name} has to be {show_value(expected)}; got {show_value(row[name])}")
     plain = {name: row[name] for name in ("status", "verdict", "seconds", "cpu_seconds", "threads")}
-    values, versions = json.loads(row["values"]), json.loads(row["versions"])
-    return Record(case, values=values, versions=versions, traceback=row["traceback"], finished=row["finished"], **plain)
+    kept = {name: row[name] for name in ("traceback", "finished")}
+    return Record(case, values=parts["values"], versions=parts["versions"], **kept, **plain)
 
 
 def _json(plain: Mapping[str, Any]) -> str:

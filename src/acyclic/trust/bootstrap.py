@@ -19,6 +19,7 @@ from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, DagLearner
 from acyclic.ranges import (
+    DRAWS,
     EDGES,
     FLAG,
     JOBS,
@@ -211,7 +212,7 @@ class Bootstrap:
 
 
 @takes(
-    draws=whole(least=1),
+    draws=DRAWS,
     knowledge=COMMON["knowledge"],
     random_state=SEEDS,
     n_jobs=JOBS,

@@ -20,6 +20,7 @@ from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
 from acyclic.learners.base import COMMON
 from acyclic.ranges import (
+    DRAWS,
     JOBS,
     NONE,
     SECONDS,
@@ -133,7 +134,7 @@ class Choice:
 @takes(
     criterion=one_of(*WORDS),
     folds=whole(least=2),
-    draws=whole(least=1),
+    draws=DRAWS,
     knowledge=COMMON["knowledge"],
     random_state=SEEDS,
     n_jobs=JOBS,

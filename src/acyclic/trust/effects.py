@@ -17,7 +17,7 @@ from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
-from acyclic.ranges import NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
+from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
 from acyclic.scores.regression import least_squares
 from acyclic.trust.bootstrap import note_rows
 from acyclic.trust.workers import draw_seeds
@@ -132,7 +132,7 @@ class TotalEffects:
         return f"TotalEffects({len(self.table())} effects, {self.draws} draws)"
 
 
-@takes(draws=whole(least=1), level=number(above=0, below=1), random_state=SEEDS)
+@takes(draws=DRAWS, level=number(above=0, below=1), random_state=SEEDS)
 def total_effects(
     graph: Dag | Findings,
     table: Any,

@@ -19,6 +19,7 @@ from acyclic.judging import words
 from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
 from acyclic.ranges import (
     ARRAY,
+    DRAWS,
     JOBS,
     NAMES,
     SECONDS,
@@ -155,7 +156,7 @@ class Stability:
 
 
 @takes(
-    draws=whole(least=1),
+    draws=DRAWS,
     knowledge=COMMON["knowledge"],
     random_state=SEEDS,
     n_jobs=JOBS,
