@@ -14,6 +14,8 @@ from typing import Any
 
 # Longer words are no misspelt names, and comparing them takes long.
 _LONGEST_WORD = 100
+# Characters of a message; what a file holds may be of any length.
+_LONGEST = 1600
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ class AcyclicError(Exception):
 
     def say(self, show: Callable[[Argument], str]) -> str:
         """The message, with the arguments as a door shows them."""
-        return make_legible("".join(show(part) if isinstance(part, Argument) else part for part in self.parts))
+        said = make_legible("".join(show(part) if isinstance(part, Argument) else part for part in self.parts))
+        return said if len(said) <= _LONGEST else f"{said[: _LONGEST // 2]} … {said[-_LONGEST // 4 :]}"
 
     def __str__(self) -> str:
         return self.say(str)

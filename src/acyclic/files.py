@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from acyclic.errors import InputError
 
 # No number that means anything has more digits; Python would take long over some millions of them.
 _MOST_DIGITS = 400
+# A key of so many parts, a.b.c and on: tables as deep as that mean nothing, and tomllib takes minutes over them.
+_LONG_KEY = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 
 
 @contextmanager
@@ -83,6 +86,8 @@ def parse_json(text: str) -> Any:
 def parse_toml(text: str) -> dict[str, Any]:
     """The tables of TOML text; an InputError says why there are none."""
     try:
+        if _LONG_KEY.search(text):
+            raise RecursionError
         return tomllib.loads(text)
     except RecursionError:
         raise InputError("the TOML text is nested too deeply") from None

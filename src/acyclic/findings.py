@@ -76,6 +76,7 @@ _VERDICT_1 = record(
         "removed": EDGES,
     }
 )
+_POINT = record({"step": number(), "objective": number() | NONE, "h": number() | NONE})
 _PROVENANCE = record(
     {},
     {
@@ -89,18 +90,23 @@ _PROVENANCE = record(
 )
 
 
-def _shape(form: str, support: Range, verdict: Range) -> Range:
+def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Range]) -> Range:
     """What a result file of a format holds."""
     edge = record({"source": TEXT, "target": TEXT, "weight": _NO_WEIGHT, "support": support}, closed=True)
     shares = each(record({"source": TEXT, "target": TEXT}, _SHARES))
     needed = {"format": one_of(form), "names": each(TEXT), "edges": each(edge)}
     needed |= {"undirected": PAIRS, "directed": PAIRS, "verdict": verdict, "provenance": _PROVENANCE}
-    evidence = dict.fromkeys(EVIDENCE, MAPPING | NONE)
-    return record(needed, {**evidence, "confidence": record({"edges": shares}) | NONE}, closed=True)
+    evidence = {
+        "confidence": record({"edges": shares}, remarks),
+        "audit": record({}, remarks),
+        "curve": record({}, {"trace": each(_POINT), **remarks}),
+    }
+    return record(needed, {name: part | NONE for name, part in evidence.items()}, closed=True)
 
 
-SHAPE = _shape(FORMAT, member(Orientation), _VERDICT)
-SHAPE_1 = _shape(FORMAT_1, member(Orientation) | one_of(*_SUPPORT_1), _VERDICT_1)
+SHAPE = _shape(FORMAT, member(Orientation), _VERDICT, {"notes": each(MAPPING), "end": a_fact(Ended)})
+_SENTENCES = dict.fromkeys(("notes", "reasons"), each(TEXT))
+SHAPE_1 = _shape(FORMAT_1, member(Orientation) | one_of(*_SUPPORT_1), _VERDICT_1, _SENTENCES)
 # What has another name in the provenance since format 1, whose digest was that of the moments, not of the values.
 _ORIGIN_1 = {"data": "moments", "table": "table_name"}
 

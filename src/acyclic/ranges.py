@@ -100,9 +100,10 @@ def number(*, least: float = -inf, above: float = -inf, below: float = inf, most
     return Range(words, accepts)
 
 
-def whole(*, least: int) -> Range:
-    """A whole number, at least so large."""
-    return Range(f"a whole number, at least {least}", lambda value: _is_whole(value) and value >= least)
+def whole(*, least: int, most: int | None = None) -> Range:
+    """A whole number, at least and at most so large."""
+    words = f"a whole number, at least {least}" + (f" and at most {most}" if most is not None else "")
+    return Range(words, lambda value: _is_whole(value) and value >= least and (most is None or value <= most))
 
 
 def an_instance(words: str, *kinds: type) -> Range:
@@ -175,10 +176,13 @@ ARRAY = Range("an array of numbers", lambda value: _is_array(value))
 SECONDS = (
     Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or is_time_limit(value)) | NONE
 )
-DRAWS = whole(least=1)
+DRAWS = whole(least=1, most=10**6)
 SEED = whole(least=0)
 SEEDS = SEED | an_instance("a SeedSequence", SeedSequence)
-JOBS = Range("a number of processes or threads, or -1 for all", lambda value: _is_whole(value) and value != 0) | NONE
+JOBS = (
+    Range("a number of processes or threads, or -1 for all", lambda value: _is_whole(value) and 0 < abs(value) < 2**15)
+    | NONE
+)
 
 
 def check_parameters(values: Mapping[str, Any], ranges: Mapping[str, Range]) -> None:
@@ -239,7 +243,7 @@ def show_value(value: Any) -> str:
 def _is_array(value: Any) -> bool:
     try:
         return np.asarray(value, dtype=float).ndim > 0
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
 
 

@@ -55,7 +55,7 @@ def tell(error: BaseException, app: App, arguments: list[str]) -> Exit:
         return Exit.INTERRUPTED
     if isinstance(error, CycloptsError):
         chain = " ".join(["acyclic", *(error.command_chain or ()), "--help"])
-        complain(f"{str(error).rstrip('.')}. See: {chain}")
+        complain(f"{' '.join(str(error).split()).rstrip('.')}. See: {chain}")
         return Exit.USAGE
     if "--debug" in arguments:
         sys.stderr.write(make_legible("".join(traceback.format_exception(error))))

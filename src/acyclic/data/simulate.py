@@ -34,7 +34,7 @@ Scheme: TypeAlias = Literal["raw", "standardized", "iscm", "dao"]
 _BLOCK: Final = 64
 _JITTER: Final = 1e-8
 _HIDDEN_UNITS: Final = 100
-_COUNT: Final = whole(least=1)
+_COUNT: Final = whole(least=1, most=10**9)
 _NOISE: Final = one_of(*get_args(Noise))
 _STREAMS: Final = SEEDS | an_instance("a Generator", Generator)
 _WEIGHT_RANGE: Final = (0.5, 2.0)

@@ -22,6 +22,7 @@ from acyclic.data.resampling import wishart
 from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part
 from acyclic.facts import Fact, NoRows, Note
+from acyclic.graphs.checks import show_name
 from acyclic.ranges import FLAG, NAMES, NONE, TEXT, takes
 from acyclic.types import Floats, Integers
 
@@ -165,7 +166,7 @@ class Table(ABC):
         return column_notes(self.moments)
 
     def __repr__(self) -> str:
-        shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
+        shown = ", ".join(map(show_name, self.names[:4])) + (", …" if len(self.names) > 4 else "")
         return f"Table({self.n_rows} rows, d={len(self.names)}: {shown})"
 
 

@@ -46,8 +46,8 @@ class TextFormat(NamedTuple):
             raise InputError(f"separator is {self.separator!r}; give one ASCII character, such as ',' or '\\t'")
         if self.decimal not in (".", ",") or self.decimal == self.separator:
             raise InputError(f"decimal is {self.decimal!r}; give '.' or ',', and not the separator")
-        if not all(isinstance(mark, str) for mark in self.null_values):
-            raise InputError(f"null_values is {self.null_values!r}; give a list of strings")
+        if not all(isinstance(mark, str) and mark.isprintable() for mark in self.null_values):
+            raise InputError(f"null_values is {self.null_values!r}; give a list of strings that can be printed")
         try:
             # Unlike a look-up this refuses codecs that make bytes of bytes, such as hex.
             "".encode(self.encoding or "utf-8")

@@ -241,7 +241,10 @@ class _Reader:
         values = value if isinstance(value, list) else [value]
         if not values or not all(isinstance(one, str | int | float) for one in values):
             raise self._error(key, f"is {show_value(value)}; give a string, a number, true or false, or a list of such")
-        found = tuple(canonical(key, one) for one in values)
+        try:
+            found = tuple(canonical(key, one) for one in values)
+        except InputError as error:
+            raise self._error(key, f"cannot be used: {error}") from None
         if len({digest(one) for one in found}) < len(found):
             raise self._error(key, f"is {show_value(value)}, which names a value twice")
         return found

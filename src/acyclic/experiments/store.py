@@ -111,11 +111,18 @@ class Store:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._database = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+        self._database.text_factory = self._decode
         try:
             self._prepare()
         except BaseException:
             self._database.close()
             raise
+
+    def _decode(self, content: bytes) -> str:
+        try:
+            return content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(f"{self.path} is damaged: a cell is not UTF-8 text; name another folder") from error
 
     def _prepare(self) -> None:
         try:
@@ -206,7 +213,7 @@ class Store:
             yield
         except sqlite3.OperationalError:
             raise
-        except (sqlite3.DatabaseError, UnicodeError) as error:
+        except sqlite3.DatabaseError as error:
             raise InputError(f"{self.path} is damaged: {error}; name another folder") from error
 
 

@@ -13,7 +13,7 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Remark, cut_short
-from acyclic.graphs.checks import check_names
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
@@ -190,10 +190,10 @@ class Bootstrap:
 
     def __str__(self) -> str:
         rows = self.table(cut=0.05)
-        wide = max((len(f"{row['source']} → {row['target']}") for row in rows), default=0)
+        shown = [f"{show_name(row['source'])} → {show_name(row['target'])}" for row in rows]
+        wide = max(map(len, shown), default=0)
         lines = [f"{self.draws} of {self.requested} draws; {len(rows)} edges in more than 5 % of them."]
-        for row in rows:
-            ends = f"{row['source']} → {row['target']}"
+        for ends, row in zip(shown, rows):
             line = f"  {ends:<{wide}}  {row['frequency']:6.1%}"
             if row["direction"] < 1:
                 line += f", either direction {row['adjacency']:.1%}"

@@ -14,7 +14,7 @@ from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
 from acyclic.findings import Findings
-from acyclic.graphs.checks import check_names
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
 from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
@@ -122,10 +122,9 @@ class TotalEffects:
     def __str__(self) -> str:
         rows = self.table()
         lines = [f"{len(rows)} total effects, intervals of {self.level:.0%} from {self.draws} draws."]
-        lines += [
-            f"  {row['cause']} ⇝ {row['outcome']}  {row['effect']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
-            for row in rows
-        ]
+        for row in rows:
+            ends = f"{show_name(row['cause'])} ⇝ {show_name(row['outcome'])}"
+            lines.append(f"  {ends}  {row['effect']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})")
         return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
     def __repr__(self) -> str:

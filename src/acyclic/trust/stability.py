@@ -14,7 +14,7 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark
-from acyclic.graphs.checks import check_names
+from acyclic.graphs.checks import check_names, show_name
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
 from acyclic.ranges import (
@@ -151,7 +151,9 @@ class Stability:
             f"{len(edges)} edges are selected with probability 0.8 or more; of these at most "
             f"{self.false_edges():.2g} are expected to be false, if false edges are exchangeable."
         ]
-        lines += [f"  {source} → {target}  {probability:.0%}" for source, target, probability in edges]
+        lines += [
+            f"  {show_name(source)} → {show_name(target)}  {probability:.0%}" for source, target, probability in edges
+        ]
         return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal
+from acyclic.graphs.checks import show_name
 from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
 
@@ -215,7 +216,7 @@ def say(fact: Fact[Kind]) -> str:
     'the time limit of 2.5 s was reached'
     """
     template = "{text}" if fact.get("text") is not None else _WORDS[(type(fact.kind), fact.kind)]
-    return _FORMATTER.vformat(template, fact.about, _Values((*_spell(fact), *fact.values)))
+    return _FORMATTER.vformat(template, [*map(show_name, fact.about)], _Values((*_spell(fact), *fact.values)))
 
 
 def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
@@ -227,7 +228,7 @@ def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
         why = fact.get("why")
         yield "because", "there are no rows to draw from" if why is None else _NO_ROWS[NoRows(why)]
     elif fact.kind is Remark.ODD_NOISE:
-        yield "which", ", ".join(fact.about[:4]) + (", …" if len(fact.about) > 4 else "")
+        yield "which", ", ".join(map(show_name, fact.about[:4])) + (", …" if len(fact.about) > 4 else "")
 
 
 class _Values(dict[str, Any]):
@@ -317,13 +318,13 @@ def _say_order(audit: Any) -> str:
 
 
 def _list_some(pairs: Any) -> str:
-    return ", ".join(" → ".join(pair) for pair in list(pairs)[:4]) + (", …" if len(pairs) > 4 else "")
+    return ", ".join(" → ".join(map(show_name, pair)) for pair in list(pairs)[:4]) + (", …" if len(pairs) > 4 else "")
 
 
 def _say_removed(removed: Iterable[Fact[Removal]]) -> list[str]:
     by_rule: dict[str, list[str]] = {}
     for fact in removed:
-        source, target = fact.about
+        source, target = map(show_name, fact.about)
         weight = f" ({fact['weight']:.3g})" if fact.get("weight") is not None else ""
         by_rule.setdefault(say(fact), []).append(f"{source} → {target}{weight}")
     return [
