@@ -188,6 +188,18 @@ class Remark(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Difference(StrEnum):
+    """How an estimate differs from the true graph in an edge, which is named as the truth has it where it does."""
+
+    MISSING = "missing"
+    """Its ends are not joined in the estimate."""
+    EXTRA = "extra"
+    """Its ends are not joined in the truth."""
+    TURNED = "turned"
+    UNDIRECTED = "undirected"
+    """The estimate joins its ends without a direction, or both ways."""
+
+
 Kind = TypeVar("Kind", bound=StrEnum)
 
 

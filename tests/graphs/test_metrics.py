@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from acyclic.errors import CycleError, InputError
+from acyclic.facts import Difference
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.metrics import compare, shd, shd_cpdag
@@ -221,5 +222,56 @@ def test_it_reads_well():
         "FDR 0.500, TPR 1.000, FPR 2.000",
         "SHD 2, SHD of CPDAGs 0, SID –, parent AID 6, ancestor AID 6, o-set AID 6",
         "undirected edges on true adjacencies taken as correct: SHD 0, FDR 0.000, TPR 1.000, FPR 0.000",
+        "Undirected: x0 → x1, x1 → x2",
         "SID is defined for DAGs, and the estimate has undirected edges",
     ]
+
+
+def test_the_edges_that_differ_are_named():
+    names = ["a", "b", "c", "d", "e"]
+    truth = Dag.from_edges([("a", "b"), ("b", "c"), ("c", "d"), ("a", "e")], names)
+    guess = Cpdag.from_edges([("c", "b"), ("d", "e")], [("c", "d"), ("a", "d")], names)
+    found = compare(truth, guess)
+    assert found.edges("missing") == [("a", "b"), ("a", "e")] and found.edges("turned") == [("b", "c")]
+    assert found.edges("extra") == [("a", "d"), ("d", "e")] and found.edges(Difference.UNDIRECTED) == [("c", "d")]
+    assert "Missing: a → b, a → e" in str(found) and "Extra: a → d, d → e" in str(found)
+    assert compare(truth, truth).differences == ()
+    raw = truth.adjacency | truth.adjacency.T
+    assert compare(truth, raw, edge_direction=ROWS).edges("undirected") == [edge[:2] for edge in truth.edges()]
+
+
+def test_as_many_edges_differ_as_are_counted():
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        truth, guess = (
+            Dag(np.triu(rng.random((6, 6)) < 0.4, 1)[np.ix_(order, order)] * 1.0) for order in two_orders(rng)
+        )
+        found = compare(truth, guess)
+        counts = [len(found.edges(kind)) for kind in ("missing", "extra", "turned", "undirected")]
+        assert counts == [found.missing, found.false_positive, found.reversed, 0]
+
+
+def two_orders(rng):
+    return rng.permutation(6), rng.permutation(6)
+
+
+def test_a_node_that_one_list_of_edges_names_is_isolated_in_the_other():
+    truth = Dag.from_edges([("a", "b")], ["a", "b", "z"])
+    guess = Dag.from_edges([("b", "a"), ("b", "new")], ["new", "b", "a"])
+    with pytest.raises(InputError, match="nodes='union'"):
+        compare(truth, guess)
+    found = compare(truth, guess, nodes="union")
+    assert (found.only_in_truth, found.only_in_estimate) == (("z",), ("new",))
+    assert found.edges("turned") == [("a", "b")] and found.edges("extra") == [("b", "new")] and found.sid is not None
+    assert compare(truth, guess.cpdag(), nodes="union").only_in_estimate == ("new",)
+    with pytest.raises(InputError, match="share no node"):
+        compare(truth, Dag.empty(["x"]), nodes="union")
+
+
+def test_a_long_chain_is_compared_without_what_takes_hours():
+    pytest.importorskip("gadjid")
+    d = 700
+    chain = np.zeros((d, d))
+    chain[np.arange(d - 1), np.arange(1, d)] = 1
+    found = compare(Dag(chain), Dag(chain))
+    assert (found.shd, found.sid, found.oset_aid) == (0, 0, None) and "o-set AID was left out" in str(found)

@@ -170,7 +170,9 @@ def bootstrap(
 
 @app.command
 def compare(truth: Path, estimate: Path, /, *, output: Annotated[Output, Flat] = SHOWN) -> None:
-    """Measure an estimated graph against the true one: SHD, SID, FDR, TPR and more.
+    """Measure an estimated graph against the true one: SHD, SID, FDR, TPR and more; name the edges that differ.
+
+    A node that only one of the files names counts as isolated in the other.
 
     ```
     acyclic compare sachs/graph-17.json sachs-graph/result.json
@@ -185,7 +187,7 @@ def compare(truth: Path, estimate: Path, /, *, output: Annotated[Output, Flat] =
 
     from acyclic.graphs.metrics import compare as measured
 
-    found = measured(_graph(truth), _graph(estimate))
+    found = measured(_graph(truth), _graph(estimate), nodes="union")
     output.data(asdict(found))
     output.say(str(found))
 

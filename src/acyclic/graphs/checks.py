@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError, suggest
+from acyclic.errors import Argument, InputError, suggest
 from acyclic.types import Floats, Integers
 
 EdgeDirection = Literal["from row to column", "from column to row"]
@@ -83,7 +83,8 @@ def match_names(names: Sequence[str], wanted: Iterable[str]) -> Integers:
         if some
     ]
     if differences:
-        raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}")
+        advice = " (compare takes them as they are with ", Argument("nodes", "union"), ")"
+        raise InputError(f"the two sets of node names must be the same; {'; '.join(differences)}", *advice)
     position = {name: place for place, name in enumerate(names)}
     return np.array([position[name] for name in targets], dtype=np.intp)
 
