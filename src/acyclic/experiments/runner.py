@@ -96,7 +96,7 @@ def run(
         When it has passed no further case is begun.
     """
     waiting = store.missing(merged(cases), retry_failed)
-    return compute_all(waiting, store, n_jobs=n_jobs, cluster=cluster, callback=callback)
+    return compute_all(waiting, store, n_jobs=n_jobs, cluster=cluster, deadline=deadline, callback=callback)
 
 
 def compute_all(
@@ -105,6 +105,7 @@ def compute_all(
     *,
     n_jobs: int | None = 1,
     cluster: Any = None,
+    deadline: Deadline | None = None,
     callback: Callable[[Advance], bool | None] | None = None,
 ) -> Tally:
     """As `run`, for cases that are known to be missing from the store, each of them once."""
