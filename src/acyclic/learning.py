@@ -10,11 +10,11 @@ from typing import Any
 from sklearn.base import clone
 
 from acyclic.data.knowledge import Knowledge
-from acyclic.data.table import Table
+from acyclic.data.table import READING, Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact
-from acyclic.learners import DagLearner, make_learner
+from acyclic.learners import LEARNERS, DagLearner, make_learner
 from acyclic.learners.base import COMMON
 from acyclic.ranges import NONE, SECONDS, SEED, TEXT, an_instance, takes
 from acyclic.result import Result
@@ -45,7 +45,7 @@ def learn(
 
     Parameters
     ----------
-    table : array-like, frame, path of a CSV or Parquet file, what `read_table` returns, or Moments
+    table : array-like, frame, path of a file, what `read_table` returns, or Moments
     knowledge : Knowledge or path of a TOML file, optional
         Prior knowledge; the result always obeys it.
     method : str or estimator
@@ -62,7 +62,8 @@ def learn(
     callback : callable, optional
         Called with a `Progress` as the run goes on; a true answer ends it with the best so far.
     **options
-        Settings of the learner that ``method`` names; one that it does not have is refused.
+        Settings of the learner that ``method`` names, and options of `read_table` such as ``missing="em"``; what
+        neither has is refused.
 
     Returns
     -------
@@ -78,6 +79,9 @@ def learn(
     >>> result.verdict.converged
     True
     """
+    kind = type(method) if isinstance(method, DagLearner) else LEARNERS.get(method)
+    own = kind._get_param_names() if kind is not None else ()
+    reading = {name: options.pop(name) for name in READING if name in options and name not in own}
     given = {"knowledge": knowledge, "threshold": threshold, "time_limit": time_limit, "callback": callback, **options}
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(method, DagLearner):
@@ -86,7 +90,7 @@ def learn(
         model = clone(method).set_params(**given)
     else:
         model = make_learner(method, random_state=random_state, **given)
-    return learn_with(model, Table.open(table))
+    return learn_with(model, Table.open(table, **reading))
 
 
 def learn_with(model: DagLearner, table: Table, *, expected: str | None = None, **provenance: Any) -> Result:

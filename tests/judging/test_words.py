@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from acyclic.data.cells import Form
 from acyclic.data.table import read_table
 from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal, cut_short
 from acyclic.judging import words
@@ -28,6 +29,30 @@ SENTENCES = {
         Note.CODES, "g", count=3, listed="0, 1, 2"
     ),
     "'a' was left out": Fact.of(Note.DROPPED, "a"),
+    "left out, for they hold no numbers to learn from: the first column (row numbers), 'd', 'h' (dates or times)": Fact(
+        Note.LEFT_OUT, ("", "d", "h"), (("", "row-numbers"), ("d", "dates"), ("h", "dates"))
+    ),
+    "'p' is written with a decimal comma and a point between thousands: '1.234,5' was read as 1234.5": Fact.of(
+        Note.WRITTEN, "p", **Form(",", ".")._asdict(), example="1.234,5", value=1234.5, certain=True
+    ),
+    "'p', 'q' are written with a comma between thousands and the currency sign €: '€ 1,234' was read as 1234, which is "
+    "a guess: say what the decimal mark is if it is wrong": Fact.of(
+        Note.WRITTEN, "p", "q", **Form(".", ",", currency="€")._asdict(), example="€ 1,234", value=1234.0, certain=False
+    ),
+    "'p' is written as text: '5' was read as 5": Fact.of(
+        Note.WRITTEN, "p", **Form()._asdict(), example="5", value=5.0, certain=True
+    ),
+    "columns without a name, or with that of another, are called 'column 2', 'a.1'": Fact.of(
+        Note.RENAMED, "column 2", "a.1"
+    ),
+    "the first line holds numbers, but unlike those below: taken for names": Fact.of(Note.HEADER_OF_NUMBERS),
+    "the first line holds numbers like those below: taken for a row; there are no names": Fact.of(Note.NO_HEADER),
+    "lines passed over before the names, most of them comments: 3": Fact.of(Note.COMMENTS, count=3),
+    "the text is no UTF-8; it was read as cp1252": Fact.of(Note.ENCODING, encoding="cp1252"),
+    "zero bytes passed over in the beginning of the text: 2": Fact.of(Note.ZERO_BYTES, count=2),
+    "'a' was multiplied by 2^539 (1.8e+162): its values are near the ends of what floating-point numbers can hold": (
+        Fact.of(Note.RESCALED, "a", factor=2.0**539)
+    ),
     "'a' was replaced by its natural logarithm": Fact.of(Note.LOG, "a"),
     "'w' counts the rows": Fact.of(Note.WEIGHTS, "w"),
     "every column was scaled to mean 0 and variance 1": Fact.of(Note.STANDARDIZED),

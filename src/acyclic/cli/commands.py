@@ -42,10 +42,19 @@ def run(arguments: list[str]) -> int:
     """Run one command and turn errors into one sentence and an exit code."""
     try:
         with plain_warnings():
-            code = app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+            words = _with_input_last(arguments)
+            code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else Exit.FINE
     except (Exception, KeyboardInterrupt) as error:  # the last handler: nobody should meet a trace unasked
         return tell(error, app, arguments)
+
+
+def _with_input_last(arguments: list[str]) -> list[str]:
+    """The words of a command with the "-" for the standard input where it cannot be taken for an option."""
+    if "-" not in arguments or "--" in arguments:
+        return arguments
+    at = arguments.index("-")
+    return [*arguments[:at], *arguments[at + 1 :], "--", "-"]
 
 
 @app.command
@@ -74,7 +83,8 @@ def learn(
     Parameters
     ----------
     table
-        CSV, TSV or Parquet file, or a folder of Parquet files.
+        CSV, TSV, Excel, Parquet, Feather or JSON lines file, also packed, a folder of Parquet files, or - for the
+        standard input.
     bootstrap
         Learn again from so many draws of the rows, for the confidence of each edge.
     audit
@@ -91,7 +101,7 @@ def learn(
     from acyclic.report.folder import check_free, write_folder
 
     job = gather(table, settings, config, repeat, bootstrap, audit)
-    folder = check_free(out or Path(f"{job.table.name.split('.')[0]}-acyclic"), force=force)
+    folder = check_free(out or Path(f"{job.name.split('.')[0]}-acyclic"), force=force)
     with output.progress() as stages:
         result, ended = _learn(job, stages)
     write_folder(result, folder, force=force)
@@ -118,7 +128,8 @@ def audit(
     Parameters
     ----------
     table
-        CSV, TSV or Parquet file, or a folder of Parquet files.
+        CSV, TSV, Excel, Parquet, Feather or JSON lines file, also packed, a folder of Parquet files, or - for the
+        standard input.
     config
         TOML file with the settings below; flags overrule it.
     """
@@ -150,7 +161,8 @@ def bootstrap(
     Parameters
     ----------
     table
-        CSV, TSV or Parquet file, or a folder of Parquet files.
+        CSV, TSV, Excel, Parquet, Feather or JSON lines file, also packed, a folder of Parquet files, or - for the
+        standard input.
     draws
         How often to draw.
     config

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from acyclic.types import Callback
 
 READING = (
-    *("columns", "drop", "log", "standardize", "weights", "missing"),
-    *("header", "separator", "decimal", "encoding", "null_values"),
+    *("columns", "drop", "log", "standardize", "weights", "missing", "strict"),
+    *("header", "separator", "decimal", "encoding", "null_values", "sheet"),
 )
 
 
@@ -62,16 +62,20 @@ class Settings:
         Column that says how many rows each row stands for.
     missing
         What to do about missing cells.
+    strict
+        Refuse columns that hold no numbers, such as text and dates, rather than leave them out.
     header
-        Whether the first line of a text file names the columns.
+        Whether the first line of a text file names the columns; found by itself.
     separator
         Between the fields of a text file; found by itself.
     decimal
-        Decimal mark of a text file.
+        Decimal mark of a text file; found by itself.
     encoding
-        Of a text file; UTF-8 by default.
+        Of a text file; found by itself.
     null_values
-        What marks a missing cell besides an empty field, NA, NaN and null.
+        What marks a missing cell besides an empty field, NA, NaN, null and the like.
+    sheet
+        Sheet of a workbook, or file in a .zip, where there are several.
     knowledge
         TOML file of forbidden and required edges, tiers, roots and sinks.
     method
@@ -96,11 +100,13 @@ class Settings:
     standardize: bool | None = None
     weights: str | None = None
     missing: Literal["error", "drop-rows", "pairwise", "em"] | None = None
+    strict: Annotated[bool | None, Parameter(negative=())] = None
     header: bool | None = None
     separator: str | None = None
     decimal: Literal[".", ","] | None = None
     encoding: str | None = None
     null_values: tuple[str, ...] | None = None
+    sheet: str | None = None
     knowledge: Path | None = None
     method: str | None = None
     threshold: float | None = None
@@ -132,13 +138,18 @@ class Run:
 
         object.__setattr__(self, "deadline", Deadline(self.settings.time_limit))
 
+    @property
+    def name(self) -> str:
+        """What to call the table; the standard input has no file's name."""
+        return "stdin" if str(self.table) == "-" else self.table.name
+
     def provenance(self) -> dict[str, Any]:
         """Plain values from which `repeated` makes the same run."""
         given = {**self.settings.given(), "bootstrap": self.bootstrap, "audit": self.audit}
         if self.statements is not None:
             given["knowledge"] = dict(self.statements)
         return {
-            "table": str(self.table.absolute()),
+            "table": "-" if str(self.table) == "-" else str(self.table.absolute()),
             **{name: value for name, value in given.items() if value is not None},
         }
 
@@ -173,7 +184,7 @@ class Run:
         with warnings.catch_warnings():
             # The verdict says so, as a line that stands out.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            return learn_with(model, table, expected=self.expected, table_name=self.table.name, run=self.provenance())
+            return learn_with(model, table, expected=self.expected, table_name=self.name, run=self.provenance())
 
     def bootstrap_edges(
         self, model: DagLearner, table: Table, draws: int, callback: Callback | None = None

@@ -14,7 +14,7 @@ from scipy.linalg import lapack, solve_triangular
 from acyclic.data.dependence import NOTED
 from acyclic.data.moments import Moments
 from acyclic.facts import Fact, Note
-from acyclic.types import Floats, Integers
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["ColumnValues", "Kind", "column_notes"]
 
@@ -73,6 +73,10 @@ class ColumnValues:
                 if odd or len(self._codes[column]) > _MOST_CODES:
                     del self._codes[column]
 
+    def find_zeros(self) -> Bools:
+        """Which columns (d,) are 0 throughout."""
+        return np.array([self._codes.get(column) == {0.0} for column in range(len(self.names))])
+
     def digest(self, **steps: Any) -> str:
         """SHA-256 of names, number of rows, the values of each column, weights, and what is done with them."""
         hashes = [digest.hexdigest() for digest in (*self._hashes, self._weights)]
@@ -92,7 +96,8 @@ class ColumnValues:
             if kinds[name] is Kind.BOOLEAN:
                 yield Fact.of(Note.BOOLEAN, name)
         for column, values in self._few().items():
-            if kinds[self.names[column]] is Kind.CODES:
+            # Two values are an outcome or a group, which linear models take as well as any number.
+            if kinds[self.names[column]] is Kind.CODES and len(values) > 2:
                 listed = ", ".join(f"{value:g}" for value in sorted(values))
                 yield Fact.of(Note.CODES, self.names[column], count=len(values), listed=listed)
 

@@ -27,11 +27,15 @@ from acyclic.files import write_atomically
 from acyclic.graphs.checks import check_names
 from acyclic.types import Bools, Floats
 
-__all__ = ["Accumulator", "Moments", "as_moments"]
+__all__ = ["Accumulator", "Moments", "RangeError", "as_moments"]
 
 # Values in the blocks that are multiplied: 8 MB. Another number changes the last bits of the moments of longer tables.
 _BLOCK_VALUES: Final = 1 << 20
 _FORMAT: Final = "acyclic moments 1"
+
+
+class RangeError(InputError):
+    """Values, or their squares, are beyond the range of floats; other units may help."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -390,7 +394,7 @@ class Accumulator:
         infinite, absent = np.isinf(rows), np.isnan(rows)
         if infinite.any():
             where = _find_first(infinite, self.names, pieces)
-            raise InputError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
+            raise RangeError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
             say = [Argument("missing", policy) for policy in ("drop-rows", "pairwise", "em")]
@@ -496,7 +500,7 @@ def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) ->
     """Check that the moments are finite, the covariance symmetric and no correlation beyond ±1."""
     finite = np.isfinite(mean) & np.isfinite(covariance).all(axis=1)
     if not finite.all():
-        raise InputError(f"the moments of column {names[finite.argmin()]!r} are not finite; rescale huge values")
+        raise RangeError(f"the moments of column {names[finite.argmin()]!r} are not finite; rescale huge values")
     # The offset lets a variance underflow to 0 while the covariances with larger columns do not.
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0) + 1e-300)
     relative = covariance / deviation / deviation[:, None]

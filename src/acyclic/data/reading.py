@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.data.columns import ColumnValues, Kind
+from acyclic.data.memory import check_memory
 from acyclic.data.missing import Missing, check_missing
-from acyclic.data.moments import Accumulator, Moments
-from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, scan_parquet, weigh
+from acyclic.data.moments import Accumulator, Moments, RangeError
+from acyclic.data.opening import find_kind, open_stream, read_frame, scan_parquet
+from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, weigh
 from acyclic.data.text import TextFormat, TextSource
+from acyclic.data.units import find_factors, is_extreme
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.graphs.checks import check_names
-from acyclic.types import Floats
+from acyclic.types import Bools, Floats
 
 __all__ = ["ROWS_LIMIT", "Content", "Reading", "join_rows", "open_source", "select_columns", "too_large"]
 
@@ -44,6 +47,7 @@ class Content(NamedTuple):
     kinds: Mapping[str, Kind]
     why_no_rows: Fact[NoRows] | None
     kept: list[Floats] | None
+    zeros: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +60,8 @@ class Reading:
     logged: tuple[str, ...]
     weights: str | ArrayLike | None
     missing: Missing
+    left_out: tuple[str, ...] = ()
+    factors: Floats | None = None
 
     @classmethod
     def prepare(
@@ -66,21 +72,44 @@ class Reading:
         log: Sequence[str] | bool | None,
         weights: str | ArrayLike | None,
         missing: Missing,
+        strict: bool = False,
     ) -> Reading:
-        """Check the options against the columns that there are."""
+        """Check the options against the columns that there are; those without numbers are left out unless asked for."""
         check_missing(missing)
         used = select_columns(source.names, columns, drop)
         if isinstance(weights, str):
             _check_known("weights", [weights], source.names)
             used = select_columns(used, None, [weights]) if weights in used else used
+        wanted = {*(columns or ()), *(() if log is True else log or ())}
+        left_out = tuple(name for name in used if name in source.refused and name not in wanted and not strict)
+        if len(left_out) == len(used):
+            check_numbers(source, used)
+        used = tuple(name for name in used if name not in left_out)
         logged = used if log is True else _check_known("log", log or (), used)
         read = (*used, weights) if isinstance(weights, str) else used
         check_numbers(source, read)
-        dropped = tuple(name for name in source.names if name not in read)
-        return cls(source, used, dropped, logged, weights, missing)
+        check_memory(len(used), missing)
+        dropped = tuple(name for name in source.names if name not in (*read, *left_out))
+        return cls(source, used, dropped, logged, weights, missing, left_out)
 
-    def read(self) -> Content:
-        """Read all of it, once."""
+    def read(self) -> tuple[Reading, Content]:
+        """Read all of it, once; again, in other units, only where squares leave the range of floats."""
+        try:
+            content = self._read()
+        except RangeError:
+            factors = find_factors(self._blocks_transformed(), len(self.columns))
+            if factors is None:
+                raise
+        else:
+            if not is_extreme(content.moments, content.zeros):
+                return self, content
+            factors = find_factors(self._blocks_transformed(), len(self.columns))
+            if factors is None:
+                return self, content
+        rescaled = replace(self, factors=factors)
+        return rescaled, rescaled._read()
+
+    def _read(self) -> Content:
         values, accumulator = ColumnValues(self.columns), Accumulator(self.columns, self.missing)
         kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
         for block in self._blocks():
@@ -102,6 +131,7 @@ class Reading:
             kinds,
             self._why_no_rows(accumulator),
             kept,
+            values.find_zeros(),
         )
 
     def read_rows(self) -> tuple[Floats, str]:
@@ -118,10 +148,13 @@ class Reading:
             return weigh(self.source.blocks((*self.columns, self.weights)), None, last=True)
         return weigh(self.source.blocks(self.columns), self.weights)
 
+    def _blocks_transformed(self) -> Iterator[Floats]:
+        return (self._transform(block) for block in self._blocks())
+
     def _transform(self, block: Block) -> Floats:
-        """Rows with logarithms taken; others as they are."""
+        """Rows with logarithms taken, in other units where these are needed; else as they are."""
         if not self.logged:
-            return block.rows
+            return block.rows if self.factors is None else block.rows * self.factors
         rows = block.rows.copy()
         for column in map(self.columns.index, self.logged):
             values = rows[:, column]
@@ -131,7 +164,7 @@ class Reading:
                     f"{what}: only values above 0 have a logarithm; correct it, or leave it out of ", Argument("log")
                 )
             np.log(values, out=values)
-        return rows
+        return rows if self.factors is None else rows * self.factors
 
     def _digest(self, values: ColumnValues, n_incomplete: int) -> str:
         # What would have been done about missing cells makes no difference where there are none.
@@ -144,8 +177,23 @@ class Reading:
             return Fact.of(NoRows.INCOMPLETE, rows=read.n_incomplete)
         return too_large(read.n_rows, len(self.columns), ROWS_LIMIT)
 
+    @property
+    def _read_names(self) -> frozenset[str]:
+        return frozenset((*self.columns, *([self.weights] if isinstance(self.weights, str) else [])))
+
     def _notes(self) -> Iterator[Fact[Note]]:
+        for fact in self.source.facts:
+            about = tuple(name for name in fact.about if name in self._read_names)
+            if about or not fact.about:
+                yield replace(fact, about=about)
+        if self.left_out:
+            held = {name: self.source.refused[name].held.value for name in self.left_out}
+            yield Fact(Note.LEFT_OUT, self.left_out, tuple(held.items()))
         yield from (Fact.of(Note.DROPPED, name) for name in self.dropped)
+        if self.factors is not None:
+            for name, factor in zip(self.columns, self.factors.tolist()):
+                if factor != 1.0:
+                    yield Fact.of(Note.RESCALED, name, factor=factor)
         yield from (Fact.of(Note.LOG, name) for name in self.logged)
         if isinstance(self.weights, str):
             yield Fact.of(Note.WEIGHTS, self.weights)
@@ -163,33 +211,29 @@ def join_rows(parts: Sequence[Floats], d: int) -> Floats:
     return np.concatenate(parts, out=np.empty((sum(map(len, parts)), d)))
 
 
-def open_source(source: Any, names: Sequence[str] | None, text: TextFormat) -> Source:
+def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, sheet: str | None = None) -> Source:
     """Find out what kind of table it is."""
+    usual, in_file = text._replace(header=None) == TextFormat(), ""
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if _is_text(path):
-            return TextSource.open(path, names, text)
-        source = scan_parquet(path)
-    if text != TextFormat():
-        asked = [Argument(name) for name, usual in TextFormat._field_defaults.items() if getattr(text, name) != usual]
-        raise InputError(asked[0], " is for text files only; leave it out")
+        in_file = str(Path(source))
+        if Path(source).is_dir():
+            source = scan_parquet(Path(source))
+        else:
+            stream = open_stream(Path(source), sheet)
+            kind = find_kind(stream)
+            if kind == "text":
+                return TextSource.open(stream, names, text)
+            source = read_frame(stream, kind, sheet, text.header)
+            usual = text == TextFormat() or (kind == "workbook" and usual)
+    if not (usual if in_file else text == TextFormat() and sheet is None):
+        given = {**text._asdict(), "sheet": sheet}
+        asked = [name for name, value in given.items() if value != TextFormat._field_defaults.get(name)]
+        raise InputError(Argument(asked[0]), " is for text files only; leave it out")
     if not is_frame(source):
         return ArraySource.open(source, names)
     if names is not None:
         raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
     return FrameSource.open(source)
-
-
-def _is_text(path: Path) -> bool:
-    """Whether it is a text file, and not Parquet."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    if not path.exists():
-        raise InputError(f"there is no file {path}")
-    if path.is_dir() or suffixes[-1:] in ([".parquet"], [".pq"]):
-        return False
-    if suffixes[-1:] not in ([".csv"], [".tsv"], [".txt"]):
-        raise InputError(f"{path} is no .csv, .tsv, .txt (also with .gz) or .parquet file and no folder of the latter")
-    return True
 
 
 def select_columns(

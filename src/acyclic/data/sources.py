@@ -5,19 +5,21 @@ Hides the frames of the table libraries: whoever reads a source sees names, arra
 
 from __future__ import annotations
 
-import re
+import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from numbers import Real
-from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic.errors import Argument, InputError, MissingExtraError
+from acyclic.data.cells import NULLS, Evidence, Form, Held, Look, Reason, settle_decimal
+from acyclic.data.naming import name_columns
+from acyclic.errors import Argument, InputError
+from acyclic.facts import Fact, Note
 from acyclic.graphs.checks import check_names
 from acyclic.types import Floats, Integers
 
@@ -26,20 +28,21 @@ __all__ = [
     "ArraySource",
     "Block",
     "FrameSource",
+    "Misread",
     "Place",
     "Source",
-    "as_float",
     "check_numbers",
     "is_frame",
-    "scan_parquet",
+    "note_forms",
+    "sample_rows",
     "weigh",
-    "why_text",
 ]
 
+# Rows by which columns are judged, and cells: of a wide table fewer rows tell as much.
 SAMPLE: Final = 200
+_SAMPLE_CELLS: Final = 400_000
 # Values that are read at once: 8 MB, so that what is done with a block one after the other finds it in the cache.
 _BLOCK_VALUES: Final = 1 << 20
-_DATE: Final = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?([./-])\d\d?\1\d{2,4}")
 
 Place = Callable[[int], str]
 
@@ -60,8 +63,12 @@ class Source(Protocol):
         """All columns, in order."""
 
     @property
-    def refused(self) -> Mapping[str, str]:
-        """The columns that hold no numbers, and what they hold."""
+    def refused(self) -> Mapping[str, Reason]:
+        """The columns that are not used as numbers, and why."""
+
+    @property
+    def facts(self) -> tuple[Fact[Note], ...]:
+        """What was assumed in order to read it."""
 
     @property
     def booleans(self) -> frozenset[str]:
@@ -78,6 +85,31 @@ class Source(Protocol):
         """
 
 
+class Misread(Exception):  # noqa: N818 - not an error: it carries the source that knows better
+    """Raised while a source is read when later rows show that it was judged wrongly; read ``source`` instead."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self.source = source
+
+
+def sample_rows(columns: int) -> int:
+    """By how many rows so many columns are judged."""
+    return min(SAMPLE, max(20, _SAMPLE_CELLS // max(columns, 1)))
+
+
+def note_forms(looks: Iterable[tuple[str, Look]]) -> Iterator[Fact[Note]]:
+    """One fact for all columns whose numbers are written in the same way, unless that is the plain one."""
+    alike: dict[tuple[Form, bool], list[tuple[str, str]]] = {}
+    for name, look in looks:
+        if look.example and look.reason is None:
+            alike.setdefault((look.form, look.certain), []).append((name, look.example))
+    for (form, certain), columns in alike.items():
+        example = columns[0][1]
+        marks = {**form._asdict(), "example": example, "value": form.number(example), "certain": certain}
+        yield Fact.of(Note.WRITTEN, *(name for name, _ in columns), **marks)
+
+
 def is_frame(data: Any) -> bool:
     """Whether it is a data frame of some library, with columns of its own, and not an array."""
     return hasattr(type(data), "columns") or (hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__array__"))
@@ -86,7 +118,7 @@ def is_frame(data: Any) -> bool:
 def check_numbers(source: Source, columns: Sequence[str]) -> None:
     """Raise an InputError if some of the columns hold no numbers."""
     if bad := [name for name in columns if name in source.refused]:
-        reasons = "; ".join(f"{name!r} {source.refused[name]}" for name in bad[:5])
+        reasons = "; ".join(f"{name!r} {source.refused[name].why}" for name in bad[:5])
         rest = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
         drop, others = Argument("drop", bad), Argument("columns", ["…"])
         raise InputError(f"not numbers: {reasons}{rest}; leave out with ", drop, ", or list others as ", others)
@@ -139,11 +171,11 @@ def _place_of_kept(place: Place, kept: Integers, row: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """A two-dimensional array of numbers, or of objects that are numbers."""
+    """A two-dimensional array of numbers, or of objects that are numbers or text."""
 
     names: tuple[str, ...]
     array: NDArray[Any]
-    refused: Mapping[str, str] = field(default_factory=dict)
+    looks: Mapping[str, Look] = field(default_factory=dict)
 
     @classmethod
     def open(cls, values: Any, names: Sequence[str] | None = None) -> ArraySource:
@@ -164,7 +196,9 @@ class ArraySource:
             raise InputError(
                 f"the array holds {array.dtype}; numbers are needed, or an array of objects that are numbers"
             )
-        return cls(check_names(names, array.shape[1]), array)
+        named = check_names(names, array.shape[1])
+        looks = _look_at_objects(dict(zip(named, array.T))) if array.dtype == object else {}
+        return cls(named, array, looks)
 
     @property
     def in_memory(self) -> bool:
@@ -173,8 +207,19 @@ class ArraySource:
 
     @property
     def booleans(self) -> frozenset[str]:
-        """All columns or none: an array has one type."""
-        return frozenset(self.names if self.array.dtype == bool else ())
+        """All columns or none, unless they hold objects: an array has one type."""
+        words = frozenset(name for name, look in self.looks.items() if look.boolean)
+        return frozenset(self.names if self.array.dtype == bool else ()) | words
+
+    @property
+    def refused(self) -> Mapping[str, Reason]:
+        """Columns of objects that are no numbers."""
+        return {name: look.reason for name, look in self.looks.items() if look.reason is not None}
+
+    @property
+    def facts(self) -> tuple[Fact[Note], ...]:
+        """How numbers in text are written."""
+        return tuple(note_forms(self.looks.items()))
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
@@ -184,7 +229,8 @@ class ArraySource:
             part, place = array[start : start + step], partial(_row, start)
             part = part if chosen is None else part[:, chosen]
             if part.dtype == object:
-                part = np.column_stack([_from_objects(part[:, j], name, place) for j, name in enumerate(columns)])
+                found = [_from_objects(part[:, j], name, place, self.looks.get(name)) for j, name in enumerate(columns)]
+                part = np.column_stack(found)
             yield np.asarray(part, dtype=np.float64), place
 
 
@@ -201,21 +247,75 @@ def _row(start: int, row: int) -> str:
     return f"row {start + row}"
 
 
-def _from_objects(values: Iterable[Any], name: str, place: Place) -> Floats:
-    """Numbers that came as Python objects; None and NA are missing."""
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() in NULLS
+    return (
+        value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and value != value)
+    )
+
+
+def _from_objects(values: Iterable[Any], name: str, place: Place, look: Look | None = None) -> Floats:
+    """Numbers that came as Python objects, or as text in the form of the column; what marks missing cells is NaN."""
     numbers = []
     for row, value in enumerate(values):
-        if value is None or type(value).__name__ == "NAType":
-            numbers.append(np.nan)
-            continue
-        if not isinstance(value, Real | Decimal | np.bool_):
-            what, drop = f"column {name!r} holds {value!r} in {place(row)}", Argument("drop", [name])
+        number = np.nan if _is_missing(value) else _from_object(value, look)
+        if number is None:
+            what = f"column {name!r} holds {_show(value)} in {place(row)}"
+            drop = Argument("drop", [name])
             raise InputError(f"{what}, which is no number; correct it or leave the column out with ", drop)
-        try:
-            numbers.append(float(value))
-        except (OverflowError, ValueError) as error:
-            raise InputError(f"column {name!r} holds a number in {place(row)} that no float can be: {error}") from error
+        numbers.append(number)
     return np.array(numbers)
+
+
+def _from_object(value: Any, look: Look | None) -> float | None:
+    if isinstance(value, str) and look is not None:
+        if look.boolean:
+            return {"true": 1.0, "false": 0.0}.get(value.strip().lower())
+        return look.form.number(value.strip())
+    if not isinstance(value, Real | Decimal | np.bool_):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+    except ValueError:
+        return None
+
+
+def _show(value: Any) -> str:
+    try:
+        return repr(value)[:80]
+    except Exception:
+        return f"an object of {type(value).__name__}"
+
+
+def _look_at_objects(columns: Mapping[str, Iterable[Any]]) -> dict[str, Look]:
+    """What columns of Python objects hold: numbers, numbers written as text, or something that is not used."""
+    evidence, looks = {}, {}
+    for name, values in columns.items():
+        given = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
+        words = [(row, value.strip()) for row, value in given if isinstance(value, str)]
+        if len(words) < len(given) and not any(isinstance(value, Real | Decimal | np.bool_) for _, value in given):
+            looks[name] = Look(reason=_why_object(*next(pair for pair in given if not isinstance(pair[1], str))))
+        elif words:
+            evidence[name] = Evidence(unit="row", n_plain=len(given) - len(words), n_given=len(given) - len(words))
+            evidence[name].add(words)
+    decimal = settle_decimal(evidence.values())
+    return looks | {name: _as_text(one.look(decimal), one) for name, one in evidence.items()}
+
+
+def _as_text(look: Look, evidence: Evidence) -> Look:
+    """Numbers that came as text are to be mentioned, however plain."""
+    if look.reason is None and not look.boolean and not look.example and evidence.first:
+        look.example = evidence.first
+    return look
+
+
+def _why_object(row: int, value: Any) -> Reason:
+    if isinstance(value, datetime.date | datetime.time | datetime.timedelta | np.datetime64 | np.timedelta64):
+        return Reason(Held.DATES, f"holds dates or times, first {_show(value)} in row {row}")
+    return Reason(Held.OTHER, f"holds {_show(value)} in row {row}, which is no number")
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,10 +324,11 @@ class FrameSource:
 
     frame: Any
     natives: Mapping[str, Any]
-    refused: Mapping[str, str]
+    refused: Mapping[str, Reason]
     booleans: frozenset[str]
-    objects: frozenset[str]
+    looks: Mapping[str, Look]
     floats: frozenset[str]
+    assumed: tuple[Fact[Note], ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -241,28 +342,39 @@ class FrameSource:
 
         return isinstance(self.frame, nw.DataFrame)
 
+    @property
+    def facts(self) -> tuple[Fact[Note], ...]:
+        """What was assumed, and how numbers in text are written."""
+        return (*self.assumed, *note_forms(self.looks.items()))
+
     @classmethod
     def open(cls, native: Any) -> FrameSource:
-        """Look at the types of the columns, and at the first rows."""
+        """Look at the types of the columns, at all text, and at the first rows."""
         import narwhals.stable.v2 as nw
 
         try:
             frame: Any = nw.from_native(native)
             schema = frame.collect_schema()
-            whole = isinstance(frame, nw.DataFrame)
-            sample = frame if whole else frame.head(SAMPLE).collect()
+            head = frame.head(sample_rows(len(schema)))
+            sample = head if isinstance(frame, nw.DataFrame) else head.collect()
         except Exception as error:
             raise InputError(f"{type(native).__name__} cannot be read as a table: {error}") from error
-        names = check_names(map(str, schema)) if len(schema) else ()
-        if not names:
+        if not len(schema):
             raise InputError("the table has no columns")
-        reasons = {name: _why_refused(sample, key, kind, whole) for name, (key, kind) in zip(names, schema.items())}
-        refused = {name: why for name, why in reasons.items() if why is not None}
-        kinds = dict(zip(names, schema.values()))
+        whole = frame if isinstance(frame, nw.DataFrame) else sample
+        named = check_names(map(str, schema))
+        naming = name_columns(named, len(schema), _first_cells(sample, schema))
+        kinds = dict(zip(naming.names, schema.values()))
+        keys = dict(zip(naming.names, schema))
+        objects = {name: whole.get_column(keys[name]).to_list() for name, kind in kinds.items() if _is_loose(kind)}
+        looks = _look_at_objects(objects)
+        refused = {name: look.reason for name, look in looks.items() if look.reason is not None}
+        refused |= {name: why for name, kind in kinds.items() if (why := _why_refused(kind, whole, keys[name]))}
         booleans = frozenset(name for name, kind in kinds.items() if kind == nw.Boolean)
-        objects = frozenset(name for name, kind in kinds.items() if not kind.is_numeric()) - booleans
+        booleans |= {name for name, look in looks.items() if look.boolean}
         floats = frozenset(name for name, kind in kinds.items() if kind == nw.Float64)
-        return cls(frame, dict(zip(names, schema)), refused, booleans, objects, floats)
+        loose = {name: looks.get(name, Look()) for name in objects}
+        return cls(frame, keys, {**refused, **naming.refused}, booleans, loose, floats, naming.facts)
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
@@ -280,54 +392,50 @@ class FrameSource:
     def _floats(self, frame: Any, columns: tuple[str, ...], place: Place) -> Floats:
         import narwhals.stable.v2 as nw
 
-        if not self.objects.intersection(columns):
+        if not self.looks.keys() & set(columns):
             plain = frame if self.floats.issuperset(columns) else frame.select(nw.all().cast(nw.Float64))
             return np.asarray(plain.to_numpy(), dtype=np.float64)
         parts = []
         for name in columns:
             series = frame.get_column(self.natives[name])
-            found = name in self.objects
-            parts.append(_from_objects(series.to_list(), name, place) if found else series.cast(nw.Float64).to_numpy())
+            if name in self.looks:
+                parts.append(_from_objects(series.to_list(), name, place, self.looks[name]))
+            else:
+                parts.append(series.cast(nw.Float64).to_numpy())
         return np.column_stack(parts)
 
 
-def _why_refused(sample: Any, key: Any, kind: Any, whole: bool) -> str | None:
-    """Say why a column of a frame is not numbers; None if it is, or if its objects have to be looked at."""
+def _first_cells(sample: Any, schema: Any) -> list[list[tuple[int, Any]]]:
+    """The first cells of each column that are given; only integers and text can be row numbers or labels."""
     import narwhals.stable.v2 as nw
 
-    if kind.is_numeric() or kind in (nw.Boolean, nw.Object):
+    cells = []
+    for kind, key in zip(schema.values(), schema):
+        wanted = kind.is_integer() or kind == nw.String
+        values = sample.get_column(key).to_list() if wanted else [] if kind == nw.Unknown else [None, 0.5]
+        cells.append([(row, value) for row, value in enumerate(values) if not _is_missing(value)])
+    return cells
+
+
+def _is_loose(kind: Any) -> bool:
+    """Whether the cells of a type have to be looked at one by one."""
+    import narwhals.stable.v2 as nw
+
+    return bool(kind in (nw.String, nw.Object))
+
+
+def _why_refused(kind: Any, whole: Any, key: Any) -> Reason | None:
+    """Say why a type of columns is not numbers; None if it is, or if its cells have to be looked at."""
+    import narwhals.stable.v2 as nw
+
+    if kind.is_numeric() or kind == nw.Boolean or _is_loose(kind):
         return None
-    values = sample.get_column(key)
-    empty = values.null_count() == len(values)
-    if empty and (whole or kind == nw.Unknown):
+    if kind == nw.Unknown and whole.get_column(key).null_count() == len(whole):
         return None
     if kind.is_temporal():
-        return f"holds dates or times ({kind})"
-    if kind != nw.String or empty:
-        return f"holds {kind}"
-    return why_text(enumerate(values.to_list()), "row")
-
-
-def why_text(values: Iterable[tuple[int, Any]], unit: str) -> str:
-    """Say what a column of text holds, with the first that is no number and the row or line it stands in."""
-    given = [(at, value) for at, value in values if isinstance(value, str)]
-    strays = [(at, value) for at, value in given if as_float(value) is None]
-    if not strays:
-        return f"holds numbers written as text, first {given[0][1]!r}: convert them"
-    at, value = strays[0]
-    if len(strays) < len(given):
-        return f"holds {value!r} in {unit} {at} among numbers written as text"
-    return f"holds {'dates' if _DATE.match(value) else 'text'}, first {value!r} in {unit} {at}"
-
-
-def as_float(text: str, decimal: str = ".") -> float | None:
-    """The number that a text is; None if it is none."""
-    if "_" in text or (decimal == "," and "." in text):
-        return None
-    try:
-        return float(text.replace(decimal, "."))
-    except ValueError:
-        return None
+        return Reason(Held.DATES, f"holds dates or times ({kind})")
+    categories = kind in (nw.Categorical, nw.Enum)
+    return Reason(Held.CATEGORIES if categories else Held.OTHER, f"holds {kind}")
 
 
 def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
@@ -350,15 +458,3 @@ def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
             raise InputError(f"Polars could not read the table: {error}") from error
     else:
         raise InputError(f"{type(native).__name__} is lazy; collect it first")
-
-
-def scan_parquet(path: Path) -> Any:
-    """A Polars lazy frame of one file, or of all files in a folder."""
-    files = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
-    if not files:
-        raise InputError(f"{path} is a folder without .parquet files")
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingExtraError("reading Parquet files", "polars", "files") from error
-    return polars.scan_parquet(files)

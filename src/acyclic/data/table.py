@@ -19,6 +19,7 @@ from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
 from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
 from acyclic.data.resampling import wishart
+from acyclic.data.sources import Misread, Source
 from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part
 from acyclic.facts import Fact, NoRows, Note
@@ -26,9 +27,12 @@ from acyclic.graphs.checks import show_name
 from acyclic.ranges import FLAG, NAMES, NONE, TEXT, takes
 from acyclic.types import Floats, Integers
 
-__all__ = ["Kind", "Table", "explain_no_rows", "read_table"]
+__all__ = ["READING", "Kind", "Table", "explain_no_rows", "read_table"]
 
-_OF_READING = (Note.DROPPED, Note.LOG, Note.WEIGHTS)
+_OF_READING = (
+    *(Note.ENCODING, Note.ZERO_BYTES, Note.COMMENTS, Note.HEADER_OF_NUMBERS, Note.NO_HEADER, Note.RENAMED),
+    *(Note.WRITTEN, Note.LEFT_OUT, Note.DROPPED, Note.RESCALED, Note.LOG, Note.WEIGHTS),
+)
 _OF_MOMENTS = (Note.CONSTANT, Note.DUPLICATE, Note.COLLINEAR, Note.FEW_ROWS_COLLINEAR)
 
 
@@ -192,23 +196,30 @@ def read_table(
     standardize: bool = False,
     weights: str | ArrayLike | None = None,
     missing: Missing = "error",
-    header: bool = True,
+    strict: bool = False,
+    header: bool | None = None,
     separator: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
     encoding: str | None = None,
     null_values: str | Sequence[str] = (),
+    sheet: str | None = None,
 ) -> Table:
     """Read any table of numbers as a `Table`: moments, digest, remarks on its columns, rows when they are asked for.
 
-    Numbers and booleans are accepted; text, dates and categories are refused by column name. Files, Polars lazy frames
-    and Dask frames are read in blocks, so that they may be larger than the memory.
+    Numbers and booleans are used, also numbers written as ``1.234,5``, ``10.3%`` or ``€ 5``; text, dates, categories
+    and identifiers are left out. The notes say what was left out, and whatever was assumed.
+
+    Files, Polars lazy frames and Dask frames are read in blocks, so that they may be longer than the memory. A table so
+    wide that the covariances of its columns cannot be held is refused before its rows are read: see
+    `acyclic.data.memory.check_memory`.
 
     Parameters
     ----------
     source : array, data frame, path, Moments or Table
-        A two-dimensional array; a pandas, Polars, PyArrow or Dask table; the path of a CSV or other separated text file
-        (``.csv``, ``.tsv``, ``.txt``, also with ``.gz``), of a ``.parquet`` file or of a folder of them. A Table stays
-        as it is.
+        A two-dimensional array; a pandas, Polars, PyArrow or Dask table; the path of a CSV or other separated text
+        file, of a ``.parquet``, ``.feather``, ``.arrow``, ``.jsonl``, ``.json`` or ``.xlsx`` file, also packed as
+        ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``, or of a folder of ``.parquet`` files; ``"-"`` for the standard
+        input. A Table stays as it is.
     names : sequence of str, optional
         Column names for an array or a text file, in place of those in its header; ``x0, x1, …`` if there are none.
     columns, drop : sequences of str, optional
@@ -221,16 +232,22 @@ def read_table(
         How many rows each row stands for: a column, which is then no longer one of the table's, or numbers.
     missing : {"error", "drop-rows", "pairwise", "em"}
         What to do about missing cells (null or NaN); `acyclic.data.moments.Accumulator` defines each.
-    header : bool
-        Whether the first line of a text file names the columns.
+    strict : bool
+        Refuse a table with columns that hold no numbers, rather than leave these out.
+    header : bool, optional
+        Whether the first line of a text file, or of a sheet, names the columns; if left out, it does unless it holds
+        numbers like those below it.
     separator : str, optional
-        Between the fields of a text file; if left out, the one of tab, ``;``, ``|`` and ``,`` that fits.
-    decimal : {".", ","}
-        The decimal mark in a text file.
+        Between the fields of a text file; if left out, the one of tab, ``;``, ``|``, ``,`` and blanks that fits.
+    decimal : {".", ","}, optional
+        The decimal mark in a text file; if left out, the one that the cells show.
     encoding : str, optional
-        Of a text file; UTF-8, with or without byte order mark, if left out.
+        Of a text file; if left out, UTF-8 or UTF-16 where the bytes are that, else the likeliest of cp1252, latin-1
+        and MacRoman.
     null_values : str or sequence of str
-        What marks a missing cell in a text file besides an empty field, NA, NaN and null.
+        What marks a missing cell in a text file besides an empty field, NA, N/A, NaN, null and the like.
+    sheet : str, optional
+        The sheet of a workbook, or the file in a ``.zip``, where there are several.
 
     Examples
     --------
@@ -249,13 +266,23 @@ def read_table(
         table: Table = _OfMoments(_select_moments(source, columns, drop, given))
     else:
         marks = (null_values,) if isinstance(null_values, str) else tuple(null_values)
-        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks))
-        reading = Reading.prepare(opened, columns, drop, log, weights, missing)
-        table = _Read(reading, reading.read())
+        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks), sheet)
+        table = _read(opened, (columns, drop, log, weights, missing, strict))
     return table.standardized() if standardize else table
 
 
+def _read(source: Source, options: tuple[Any, ...]) -> Table:
+    """Read a source; where later rows show that its columns were misjudged, begin again."""
+    while True:
+        try:
+            return _Read(*Reading.prepare(source, *options).read())
+        except Misread as found:
+            source = found.source
+
+
 _USUAL = {name: one.default for name, one in signature(read_table).parameters.items() if name != "source"}
+READING = tuple(_USUAL)
+"""The options of `read_table`."""
 
 
 def _given(options: Mapping[str, Any]) -> list[str]:

@@ -1,99 +1,100 @@
 """CSV and other separated text files as a source: blocks of rows of floats from a file of any length.
 
-Hides how a text file is cut into lines and fields, what it is encoded in, and which library parses it.
+Hides how a text file is cut into lines and fields, and which library parses it.
 """
 
 from __future__ import annotations
 
 import codecs
-import csv
-import gzip
 import io
-import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from acyclic.data.sources import SAMPLE, Place, as_float, why_text
+from acyclic.data.cells import NULLS, PLAIN, Evidence, Form, Look, Reason, settle_decimal
+from acyclic.data.dialect import BLANK, Record, TextFormat, find_encoding, find_heading, split_records
+from acyclic.data.naming import name_columns
+from acyclic.data.opening import Stream
+from acyclic.data.sources import SAMPLE, Misread, Place, note_forms, sample_rows
 from acyclic.errors import Argument, InputError, MissingExtraError, Part
-from acyclic.graphs.checks import check_names
+from acyclic.facts import Fact, Note
 from acyclic.types import Floats
 
 __all__ = ["TextFormat", "TextSource"]
 
 _CHUNK_BYTES: Final = 1 << 22
-_NULLS: Final = ("", "NA", "NaN", "nan", "null")
-
-
-class TextFormat(NamedTuple):
-    """How a text file is written, as `read_table` defines it."""
-
-    header: bool = True
-    separator: str | None = None
-    decimal: str = "."
-    encoding: str | None = None
-    null_values: tuple[str, ...] = ()
-
-    def checked(self) -> TextFormat:
-        """The same, or an error if some part of it cannot be."""
-        if self.separator is not None and not (len(self.separator) == 1 and self.separator.isascii()):
-            raise InputError(f"separator is {self.separator!r}; give one ASCII character, such as ',' or '\\t'")
-        if self.decimal not in (".", ",") or self.decimal == self.separator:
-            raise InputError(f"decimal is {self.decimal!r}; give '.' or ',', and not the separator")
-        if not all(isinstance(mark, str) and mark.isprintable() for mark in self.null_values):
-            raise InputError(f"null_values is {self.null_values!r}; give a list of strings that can be printed")
-        try:
-            # Unlike a look-up this refuses codecs that make bytes of bytes, such as hex.
-            "".encode(self.encoding or "utf-8")
-        except (LookupError, ValueError) as error:
-            raise InputError(f"encoding {self.encoding!r} is unknown; give one such as 'utf-8' or 'latin-1'") from error
-        return self
+_KINDS: Final = {PLAIN: "number", Form(","): "comma"}
 
 
 @dataclass(frozen=True, eq=False)
 class TextSource:
-    """A file of separated values, read in chunks of whole lines; a line that a fast parser rejects is found slowly."""
+    """A file of separated values, read in chunks of whole lines; a line that a fast parser rejects is found slowly.
 
-    path: Path
+    What its columns hold is judged by the first rows; where a later cell does not fit, all of the file is looked at.
+    """
+
+    stream: Stream
     names: tuple[str, ...]
     format: TextFormat
     skipped: int
-    refused: Mapping[str, str]
-    booleans: frozenset[str]
+    looks: tuple[Look, ...]
+    refused: Mapping[str, Reason]
+    assumed: tuple[Fact[Note], ...]
+    surveyed: bool = False
 
     @classmethod
-    def open(cls, path: Path, names: Sequence[str] | None, text: TextFormat) -> TextSource:
+    def open(cls, stream: Stream, names: Sequence[str] | None, text: TextFormat) -> TextSource:
         """Find the separator, the names and the kinds of the columns in the first lines."""
-        text = text.checked()
-        _, chunk = next(_chunks(path, text.encoding), (1, b""))
-        head = _decoded(chunk, 1, path)
-        separator = text.separator or ("\t" if ".tsv" in path.name.lower() else _sniffed(head))
-        lines = list(islice(_records(head, separator, 1, path), SAMPLE))
-        if not lines:
-            raise InputError(f"{path} is empty")
-        text, sample = text._replace(separator=separator), lines[1:] if text.header else lines
-        found = _header_names(lines[0][1], path, text.decimal, names) if text.header else None
-        named = check_names(names if names is not None else found, len(lines[0][1]))
-        source = cls(path, named, text, lines[0][0] if text.header else 0, {}, frozenset())
-        return source._with_kinds(sample)
+        text, facts = text.checked(), []
+        if text.encoding is None:
+            start = stream.begin(_CHUNK_BYTES)
+            text = text._replace(encoding=find_encoding(start, stream.name))
+            facts += _note_encoding(start, str(text.encoding))
+        _, chunk = next(_chunks(stream, str(text.encoding)), (1, b""))
+        heading = find_heading(_decoded(chunk), text, stream.name, names, SAMPLE)
+        width = len(heading.names if heading.names is not None else heading.sample[0][1])
+        sample = heading.sample[: sample_rows(width)]
+        nulls = NULLS.union(text.null_values)
+        columns = [_given(sample, column, nulls) for column in range(width)]
+        naming = name_columns(heading.names if names is None else names, width, columns)
+        source = cls(
+            stream,
+            naming.names,
+            text._replace(separator=heading.separator),
+            heading.skipped,
+            (),
+            naming.refused,
+            (*facts, *heading.facts, *naming.facts),
+        )
+        evidence = [Evidence() for _ in range(width)]
+        for one, cells in zip(evidence, columns):
+            one.add(cells)
+        judged = source._judged(evidence)
+        # Whether 1,234 is a decimal or a thousand is decided by the whole column.
+        unsure = any(one.is_ambiguous for one in evidence) and text.decimal is None
+        return judged._survey() if unsure else judged
 
-    def _with_kinds(self, sample: list[tuple[int, list[str]]]) -> TextSource:
-        """Find the columns of text and of booleans in the first lines."""
-        refused, booleans = {name: "has no name (row numbers?)" for name in self.names if not name.strip()}, set()
-        for column, name in enumerate(self.names):
-            cells = [(line, record[column].strip()) for line, record in sample if column < len(record)]
-            given = [(line, cell) for line, cell in cells if cell not in self._nulls]
-            if given and all(cell.lower() in ("true", "false") for _, cell in given):
-                booleans.add(name)
-            elif given and all(as_float(cell, self.format.decimal) is None for _, cell in given):
-                refused.setdefault(name, why_text(given, "line"))
-        return TextSource(self.path, self.names, self.format, self.skipped, refused, frozenset(booleans))
+    def _judged(self, evidence: Sequence[Evidence]) -> TextSource:
+        """What each column holds, by the evidence."""
+        decimal = self.format.decimal or settle_decimal(evidence)
+        usual, told = "," if self.format.separator == ";" else ".", self.format.decimal is not None
+        looks = tuple(one.look(decimal, usual, told=told) for one in evidence)
+        found = {name: look.reason for name, look in zip(self.names, looks) if look.reason is not None}
+        return replace(self, looks=looks, refused={**found, **self.refused})
+
+    def _survey(self) -> TextSource:
+        """The same source, judged by all of its cells."""
+        evidence = [Evidence() for _ in self.names]
+        for line, chunk in self._body():
+            records = [record for record in self._records(chunk, line) if len(record[1]) == len(self.names)]
+            for column, one in enumerate(evidence):
+                if self.names[column] not in self.refused:
+                    one.add(_given(records, column, self._nulls))
+        return replace(self._judged(evidence), surveyed=True)
 
     @property
     def in_memory(self) -> bool:
@@ -101,117 +102,135 @@ class TextSource:
         return False
 
     @property
-    def _nulls(self) -> tuple[str, ...]:
-        return (*_NULLS, *self.format.null_values)
+    def booleans(self) -> frozenset[str]:
+        """The columns of true and false."""
+        return frozenset(name for name, look in zip(self.names, self.looks) if look.boolean)
 
-    def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
-        """Read the columns in blocks of rows, as `Source` says."""
-        positions, parse = [self.names.index(name) for name in columns], _fast_parser()
-        for line, chunk in _chunks(self.path, self.format.encoding):
-            if line == 1:
+    @property
+    def facts(self) -> tuple[Fact[Note], ...]:
+        """What was assumed of the file, and how its numbers are written."""
+        return (*self.assumed, *note_forms(zip(self.names, self.looks)))
+
+    @property
+    def _nulls(self) -> frozenset[str]:
+        return NULLS.union(self.format.null_values)
+
+    def _body(self) -> Iterator[tuple[int, bytes]]:
+        """Chunks of rows, the lines above them cut off."""
+        for line, chunk in _chunks(self.stream, str(self.format.encoding)):
+            if line == 1 and self.skipped:
                 chunk = b"".join(chunk.splitlines(keepends=True)[self.skipped :])
                 line += self.skipped
             if chunk.strip():
-                rows = self._fast(parse, chunk, positions)
-                rows = self._careful(chunk, line, positions) if rows is None else rows
-                yield np.asarray(rows, dtype=np.float64), partial(self._place, chunk, line)
+                yield line, chunk
+
+    def _records(self, chunk: bytes, line: int) -> Iterator[Record]:
+        try:
+            text = _decoded(chunk)
+        except UnicodeDecodeError:
+            encoding = find_encoding(chunk, self.stream.name)
+            assumed = (*self.assumed, *_note_encoding(chunk, encoding))
+            raise Misread(replace(self, format=self.format._replace(encoding=encoding), assumed=assumed)) from None
+        return split_records(text, str(self.format.separator), line, self.stream.name)
+
+    def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
+        """Read the columns in blocks of rows, as `Source` says."""
+        positions, parse = [self.names.index(name) for name in columns], _fast_parser(self.stream.name)
+        for line, chunk in self._body():
+            rows = self._fast(parse, chunk, positions)
+            rows = self._careful(chunk, line, positions) if rows is None else rows
+            yield np.asarray(rows, dtype=np.float64), partial(self._place, chunk, line)
 
     def _fast(self, parse: _Parser, chunk: bytes, positions: list[int]) -> Floats | None:
         """The numbers of a chunk, or None if it has to be read with care."""
-        characters, quoted = np.frombuffer(chunk, dtype=np.uint8), b'"' in chunk
+        separator, quoted = str(self.format.separator), b'"' in chunk
+        if separator == BLANK:
+            if quoted:
+                return None
+            chunk, separator = b"\n".join(b"\t".join(row.split()) for row in chunk.split(b"\n")), "\t"
+        characters = np.frombuffer(chunk, dtype=np.uint8)
         ends = np.flatnonzero(characters == ord("\n"))
-        commas = np.count_nonzero(characters == ord(str(self.format.separator)))
-        if np.any(np.diff(ends, prepend=-1) == 1) or (commas != (len(self.names) - 1) * ends.size and not quoted):
+        marks = np.count_nonzero(characters == ord(separator))
+        if np.any(np.diff(ends, prepend=-1) == 1) or (marks != (len(self.names) - 1) * ends.size and not quoted):
             return None
         kinds = ["text"] * len(self.names)
         for position in positions:
-            kinds[position] = "boolean" if self.names[position] in self.booleans else "number"
-        return parse(chunk, kinds, positions, self.format._replace(null_values=self._nulls), quoted)
+            look = self.looks[position]
+            kinds[position] = "boolean" if look.boolean else _KINDS.get(look.form, "written")
+        text = self.format._replace(separator=separator, null_values=tuple(sorted(self._nulls)))
+        return parse(chunk, kinds, positions, text, quoted, partial(self._written, positions))
+
+    def _written(self, positions: list[int], at: int, cells: list[str | None]) -> list[float] | None:
+        """The numbers of a column that a fast parser gave as text; None if a cell is none."""
+        number, nulls, found = self.looks[positions[at]].form.number, self._nulls, []
+        for cell in cells:
+            value = np.nan if cell is None or (text := cell.strip()) in nulls else number(text)
+            if value is None:
+                return None
+            found.append(value)
+        return found
 
     def _careful(self, chunk: bytes, line: int, positions: list[int]) -> Floats:
         """The same as `_fast`, cell by cell, with the line in the message if a cell or the line is wrong."""
         rows = []
-        separator = str(self.format.separator)
-        for number, record in _records(_decoded(chunk, line, self.path), separator, line, self.path):
+        for number, record in self._records(chunk, line):
             if len(record) != len(self.names):
-                what = f"line {number} of {self.path} has {len(record)} fields, but there are {len(self.names)} columns"
-                raise InputError(f"{what}; correct the line, or name another separator than {separator!r}")
+                where = f"line {number} of {self.stream.name} has {len(record)} fields"
+                advice = f"correct the line, or name another separator than {self.format.separator!r}"
+                raise InputError(f"{where}, but there are {len(self.names)} columns; {advice}")
             rows.append([self._number(record[position], position, number) for position in positions])
         return np.array(rows).reshape(-1, len(positions))
 
     def _number(self, cell: str, position: int, line: int) -> float:
-        text, name = cell.strip(), self.names[position]
+        text, name, look = cell.strip(), self.names[position], self.looks[position]
         if text in self._nulls:
             return np.nan
-        if name in self.booleans and text.lower() in ("true", "false"):
+        if look.boolean and text.lower() in ("true", "false"):
             return float(text.lower() == "true")
-        number = as_float(text, self.format.decimal)
+        number = None if look.boolean else look.form.number(text)
         if number is None:
-            marks, drop = Argument("null_values", [text]), Argument("drop", [name])
+            if not self.surveyed:
+                raise Misread(self._survey())
+            shown, like = repr(text[:80]), f" like {look.example!r}" if look.example else ""
+            marks, drop = Argument("null_values", [text[:80]]), Argument("drop", [name])
             advice: tuple[Part, ...] = ("if it marks a missing value say ", marks, ", or leave out with ", drop)
-            if self.format.decimal == "." and as_float(text, ",") is not None:
-                advice = ("say ", Argument("decimal", ","), " if that is the decimal mark")
-            raise InputError(f"column {name!r} of {self.path} holds {cell!r} in line {line} among numbers; ", *advice)
+            if look.form.percent or look.form.currency or Evidence.of(text).has_numbers:
+                advice = ("write all numbers of a column alike",)
+            what = f"column {name!r} of {self.stream.name} holds {shown} in line {line} among numbers"
+            raise InputError(f"{what}{like}; ", *advice)
         return number
 
     def _place(self, chunk: bytes, line: int, row: int) -> str:
-        records = _records(_decoded(chunk, line, self.path), str(self.format.separator), line, self.path)
-        return f"line {next(islice(records, row, None))[0]}"
+        return f"line {next(islice(self._records(chunk, line), row, None))[0]}"
 
 
-def _header_names(record: list[str], path: Path, decimal: str, names: Sequence[str] | None) -> list[str]:
-    found = [name.strip() for name in record]
-    if names is None and all(as_float(name, decimal) is not None for name in found):
-        say = Argument("header", False)
-        raise InputError(f"the first line of {path} is all numbers; say ", say, ", or give the columns' names")
-    twice = [name for position, name in enumerate(found) if name in found[:position]]
-    if names is None and twice:
-        raise InputError(f"the first line of {path} has the column {twice[0]!r} twice; rename one, or give all names")
-    return found
+def _given(sample: Sequence[Record], column: int, nulls: Container[str]) -> list[tuple[int, str]]:
+    """The cells of a column that are not missing, with their lines."""
+    cells = ((line, record[column].strip()) for line, record in sample if column < len(record))
+    return [(line, cell) for line, cell in cells if cell not in nulls]
 
 
-def _sniffed(head: str) -> str:
-    """The separator that cuts the first lines into equally many fields, or else the first line into most."""
-    lines = [line for line in head.split("\n", 21)[:20] if line.strip()]
-    widths = {mark: [len(record) for record in csv.reader(lines, delimiter=mark)] for mark in "\t;|,"}
-    for mark, width in widths.items():
-        if min(width, default=0) == max(width, default=0) > 1:
-            return mark
-    return max(reversed(widths), key=lambda mark: (widths[mark] or [0])[0])
+def _note_encoding(start: bytes, encoding: str) -> list[Fact[Note]]:
+    facts = [] if encoding == "utf-8" else [Fact.of(Note.ENCODING, encoding=encoding)]
+    zeros = 0 if encoding.startswith(("utf-16", "utf-32")) else start.count(0)
+    return [*facts, *([Fact.of(Note.ZERO_BYTES, count=zeros)] if zeros else [])]
 
 
-def _records(text: str, separator: str, line: int, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Records with the number of their last line; blank lines are passed over."""
-    reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=separator)
-    try:
-        for record in reader:
-            if record and (len(record) > 1 or record[0].strip()):
-                yield line + reader.line_num - 1, record
-    except csv.Error as error:
-        raise InputError(f"line {line + reader.line_num - 1} of {path} cannot be split into fields: {error}") from error
+def _decoded(chunk: bytes) -> str:
+    return chunk.decode("utf-8")
 
 
-def _decoded(chunk: bytes, line: int, path: Path) -> str:
-    try:
-        return chunk.decode("utf-8")
-    except UnicodeDecodeError as error:
-        number = line + chunk.count(b"\n", 0, error.start)
-        say = Argument("encoding", "latin-1")
-        raise InputError(f"line {number} of {path} is not UTF-8; say ", say, ", or what it is") from error
-
-
-def _chunks(path: Path, encoding: str | None) -> Iterator[tuple[int, bytes]]:
-    """Cut a text file at ends of records: the number of the first line, and UTF-8 with \\n after every line."""
+def _chunks(stream: Stream, encoding: str) -> Iterator[tuple[int, bytes]]:
+    """Cut a text at ends of records: the number of the first line, and UTF-8 with \\n after every line."""
     line, rest = 1, b""
-    with _bytes_of(path) as file:
-        for piece in _utf8_pieces(file, encoding, path):
-            rest += piece
-            cut = _end_of_records(rest)
-            if cut:
-                yield line, rest[:cut]
-                line, rest = line + rest.count(b"\n", 0, cut), rest[cut:]
-            elif len(rest) > 16 * _CHUNK_BYTES:
-                raise InputError(f"{path} has no end of line, or a quote without end, after line {line}")
+    for piece in _utf8_pieces(stream, encoding):
+        rest += piece
+        cut = _end_of_records(rest)
+        if cut:
+            yield line, rest[:cut]
+            line, rest = line + rest.count(b"\n", 0, cut), rest[cut:]
+        elif len(rest) > 16 * _CHUNK_BYTES:
+            raise InputError(f"{stream.name} has no end of line, or a quote without end, after line {line}")
     if rest:
         yield line, rest.removesuffix(b"\n") + b"\n"
 
@@ -225,45 +244,37 @@ def _end_of_records(text: bytes) -> int:
     return cut
 
 
-def _utf8_pieces(file: IO[bytes], encoding: str | None, path: Path) -> Iterator[bytes]:
-    decoder, first = codecs.getincrementaldecoder(encoding)() if encoding else None, True
-    while piece := file.read(_CHUNK_BYTES):
-        piece += file.read(1) if piece.endswith(b"\r") else b""
-        if first and encoding is None:
-            _check_text(piece, path)
-            piece = piece.removeprefix(codecs.BOM_UTF8)
-        if decoder is not None:
-            try:
-                piece = decoder.decode(piece).removeprefix("\ufeff").encode()
-            except UnicodeError as error:
-                raise InputError(f"{path} is not {encoding}: {error}") from error
-        first = False
-        yield piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in piece else piece
+def _utf8_pieces(stream: Stream, encoding: str) -> Iterator[bytes]:
+    """The text as UTF-8 without byte order mark and zero bytes, its line ends made \\n."""
+    plain = codecs.lookup(encoding).name == "utf-8"
+    decoder, first, held = codecs.getincrementaldecoder(encoding)(), True, b""
+    with stream.open() as file:
+        while True:
+            piece = file.read(_CHUNK_BYTES)
+            last = not piece
+            if not plain:
+                try:
+                    piece = decoder.decode(piece, last).encode()
+                except (UnicodeError, ValueError) as error:
+                    raise InputError(f"{stream.name} is not {encoding}: {error}") from error
+            piece, held = held + (piece.replace(b"\0", b"") if b"\0" in piece else piece), b""
+            if first and piece:
+                piece, first = piece.removeprefix(codecs.BOM_UTF8), False
+            if piece.endswith(b"\r") and not last:
+                piece, held = piece[:-1], b"\r"
+            if piece:
+                yield piece.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in piece else piece
+            if last:
+                return
 
 
-def _check_text(piece: bytes, path: Path) -> None:
-    if piece.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise InputError(f"{path} looks like UTF-16; say ", Argument("encoding", "utf-16"))
-    if b"\0" in piece[:65536]:
-        raise InputError(f"{path} is a binary file, not text; save the table as CSV or Parquet")
+_Parser = Callable[
+    [bytes, list[str], list[int], TextFormat, bool, Callable[[int, list[str | None]], list[float] | None]],
+    Floats | None,
+]
 
 
-@contextmanager
-def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked if it is gzipped."""
-    try:
-        with path.open("rb") as file:
-            packed = file.read(2) == b"\x1f\x8b"
-            file.seek(0)
-            yield gzip.GzipFile(fileobj=file) if packed else file  # type: ignore[misc]
-    except (EOFError, zlib.error, OSError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
-
-
-_Parser = Callable[[bytes, list[str], list[int], TextFormat, bool], Floats | None]
-
-
-def _fast_parser() -> _Parser:
+def _fast_parser(name: str) -> _Parser:
     try:
         import polars  # noqa: F401
     except ImportError:
@@ -273,24 +284,28 @@ def _fast_parser() -> _Parser:
     try:
         import pandas  # noqa: F401
     except ImportError as error:
-        raise MissingExtraError("reading CSV files", "polars", "files") from error
+        raise MissingExtraError(f"reading {name}", "polars", "files") from error
     return _parsed_by_pandas
 
 
 def _parsed_by_polars(
-    chunk: bytes, kinds: list[str], positions: list[int], text: TextFormat, quoted: bool
+    chunk: bytes,
+    kinds: list[str],
+    positions: list[int],
+    text: TextFormat,
+    quoted: bool,
+    written: Callable[[int, list[str | None]], list[float] | None],
 ) -> Floats | None:
     import polars
 
-    types = {"number": polars.Float64, "boolean": polars.Boolean, "text": polars.String}
+    types = {"number": polars.Float64, "boolean": polars.Boolean}
     try:
         frame = polars.read_csv(
             chunk,
             has_header=False,
             separator=str(text.separator),
             null_values=list(text.null_values),
-            decimal_comma=text.decimal == ",",
-            schema={str(position): types[kind] for position, kind in enumerate(kinds)},
+            schema={str(position): types.get(kind, polars.String) for position, kind in enumerate(kinds)},
             columns=sorted({*positions, len(kinds) - 1}),
         )
     except polars.exceptions.PolarsError:
@@ -298,14 +313,46 @@ def _parsed_by_polars(
     # Polars fills lines that are too short with nulls; where quotes forbid counting, a null at the end may be one.
     if quoted and frame[str(len(kinds) - 1)].null_count():
         return None
-    return frame.select(polars.col([str(position) for position in positions]).cast(polars.Float64)).to_numpy()
+    if all(kinds[position] in types for position in positions):
+        return frame.select(polars.col([str(position) for position in positions]).cast(polars.Float64)).to_numpy()
+    parts = []
+    for at, position in enumerate(positions):
+        part = _numbers_of_series(frame[str(position)], kinds[position], partial(written, at))
+        if part is None:
+            return None
+        parts.append(part)
+    return np.column_stack(parts)
+
+
+def _numbers_of_series(series: Any, kind: str, written: Callable[[list[str | None]], Any]) -> Any:
+    """The numbers of a Polars series; None if a cell is none."""
+    import polars
+
+    if kind == "written":
+        return written(series.to_list())
+    if kind == "comma":
+        # Polars itself would take a point in such a column for a decimal mark, too.
+        if series.str.contains(".", literal=True).any():
+            return None
+        series = series.str.strip_chars().str.replace(",", ".", literal=True)
+    try:
+        return series.cast(polars.Float64).to_numpy()
+    except polars.exceptions.PolarsError:
+        return None
 
 
 def _parsed_by_pandas(
-    chunk: bytes, kinds: list[str], positions: list[int], text: TextFormat, quoted: bool
+    chunk: bytes,
+    kinds: list[str],
+    positions: list[int],
+    text: TextFormat,
+    quoted: bool,
+    written: Callable[[int, list[str | None]], list[float] | None],
 ) -> Floats | None:
     import pandas
 
+    if not {"number", "boolean", "text"}.issuperset(kinds):
+        return None
     types = {"number": "float64", "boolean": "boolean", "text": "object"}
     try:
         frame = pandas.read_csv(
@@ -316,7 +363,6 @@ def _parsed_by_pandas(
             usecols=sorted({*positions, len(kinds) - 1}),
             dtype={position: types[kind] for position, kind in enumerate(kinds)},
             sep=text.separator,
-            decimal=text.decimal,
             na_values=list(text.null_values),
             keep_default_na=False,
         )

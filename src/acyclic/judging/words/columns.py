@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from math import log2
 from typing import Final
 
 from acyclic.facts import Fact, Note
@@ -49,8 +50,8 @@ def _say_of(names: Sequence[str], rest: str) -> str:
     return f"{_list_columns(names)}: each {rest}"
 
 
-def _list_columns(names: Sequence[str]) -> str:
-    shown, more = ", ".join(map(repr, names[:_NAMED_COLUMNS])), len(names) - _NAMED_COLUMNS
+def _list_columns(names: Sequence[str], most: int = _NAMED_COLUMNS) -> str:
+    shown, more = ", ".join(repr(name) if name else "the first column" for name in names[:most]), len(names) - most
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -92,6 +93,46 @@ def _say_few_rows(fact: Fact[Note]) -> str:
     return f"{_list_columns(fact.about)} {verb} determined by others: {why}"
 
 
+def _say_left_out(fact: Fact[Note]) -> str:
+    """Which columns were left out, gathered by what they hold."""
+    by_kind: dict[str, list[str]] = {}
+    for name in fact.about:
+        by_kind.setdefault(str(fact.get(name, "other")), []).append(name)
+    parts = [f"{_list_columns(names, _MOST_LEFT_OUT)} ({_HELD[kind]})" for kind, names in by_kind.items()]
+    return f"left out, for they hold no numbers to learn from: {', '.join(parts)}"
+
+
+def _say_written(fact: Fact[Note]) -> str:
+    marks = [
+        "a decimal comma" if fact["decimal"] == "," else "",
+        f"{_GROUPS[fact['group']]} between thousands" if fact["group"] else "",
+        "a per cent sign" if fact["percent"] else "",
+        f"the currency sign {fact['currency']}" if fact["currency"] else "",
+        "a mark of their own for negative numbers" if fact["accounting"] else "",
+    ]
+    how = " and ".join(filter(None, marks))
+    verb = "is" if len(fact.about) == 1 else "are"
+    said = f"{_list_columns(fact.about)} {verb} written {'with ' + how if how else 'as text'}"
+    doubt = "" if fact["certain"] else ", which is a guess: say what the decimal mark is if it is wrong"
+    return f"{said}: {fact['example']!r} was read as {fact['value']:.15g}{doubt}"
+
+
+def _say_renamed(fact: Fact[Note]) -> str:
+    return f"columns without a name, or with that of another, are called {_list_columns(fact.about)}"
+
+
+# So many columns of a kind are named where columns are left out: nobody else names them.
+_MOST_LEFT_OUT: Final = 12
+_GROUPS: Final = {",": "a comma", ".": "a point", " ": "a blank", "'": "an apostrophe"}
+_HELD: Final = {
+    "text": "text",
+    "categories": "categories",
+    "dates": "dates or times",
+    "identifier": "an identifier",
+    "row-numbers": "row numbers",
+    "nothing": "empty",
+    "other": "no numbers",
+}
 _OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     Note.CONSTANT: lambda fact: f"is constant: every row is {fact['value']:.6g}",
     Note.DUPLICATE: _say_relation,
@@ -101,11 +142,23 @@ _OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
         f"has only the {fact['count']} values {fact['listed']}: if these are codes of categories, drop it"
     ),
     Note.DROPPED: lambda fact: "was left out",
+    Note.RESCALED: lambda fact: (
+        f"was multiplied by 2^{round(log2(fact['factor']))} ({fact['factor']:.3g}): its values are near the ends of "
+        "what floating-point numbers can hold"
+    ),
     Note.LOG: lambda fact: "was replaced by its natural logarithm",
     Note.WEIGHTS: lambda fact: "counts the rows",
     Note.MISSING: _say_missing,
 }
 _OF_A_TABLE: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
+    Note.LEFT_OUT: _say_left_out,
+    Note.WRITTEN: _say_written,
+    Note.RENAMED: _say_renamed,
+    Note.HEADER_OF_NUMBERS: lambda fact: "the first line holds numbers, but unlike those below: taken for names",
+    Note.NO_HEADER: lambda fact: "the first line holds numbers like those below: taken for a row; there are no names",
+    Note.COMMENTS: lambda fact: f"lines passed over before the names, most of them comments: {fact['count']}",
+    Note.ENCODING: lambda fact: f"the text is no UTF-8; it was read as {fact['encoding']}",
+    Note.ZERO_BYTES: lambda fact: f"zero bytes passed over in the beginning of the text: {fact['count']}",
     Note.STANDARDIZED: lambda fact: "every column was scaled to mean 0 and variance 1",
     Note.FEW_ROWS_COLLINEAR: _say_few_rows,
     Note.MISSING: _say_cells,
@@ -125,4 +178,5 @@ _OF_MANY: Final[dict[Note, str]] = {
     Note.COLLINEAR: "is determined by others",
     Note.CODES: "has only a few values: if these are codes of categories, drop it",
     Note.MISSING: "is missing in some rows",
+    Note.RESCALED: "was multiplied by a power of two: its values are near the ends of what numbers can be",
 }
