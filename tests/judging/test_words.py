@@ -50,8 +50,8 @@ SENTENCES = {
     "lines passed over before the names, most of them comments: 3": Fact.of(Note.COMMENTS, count=3),
     "the text is no UTF-8; it was read as cp1252": Fact.of(Note.ENCODING, encoding="cp1252"),
     "zero bytes passed over in the beginning of the text: 2": Fact.of(Note.ZERO_BYTES, count=2),
-    "'a' was multiplied by 2^539 (1.8e+162): its values are near the ends of what floating-point numbers can hold": (
-        Fact.of(Note.RESCALED, "a", factor=2.0**539)
+    "'a' was multiplied by 2^539 (10^162.3): its values are near the ends of what floating-point numbers can hold": (
+        Fact.of(Note.RESCALED, "a", exponent=539)
     ),
     "'a' was replaced by its natural logarithm": Fact.of(Note.LOG, "a"),
     "'w' counts the rows": Fact.of(Note.WEIGHTS, "w"),

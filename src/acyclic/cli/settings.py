@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -160,7 +161,10 @@ class Run:
         options = {name: value for name, value in self.settings.given().items() if name in READING}
         if options.get("log") == ("all",):
             options["log"] = True
-        return Table.open(self.table, **options)
+        with warnings.catch_warnings():
+            # What is needed for a wide table is a line before it is read, without the place in our code.
+            warnings.showwarning = lambda message, *_, **__: print(message, file=sys.stderr)  # noqa: T201
+            return Table.open(self.table, **options)
 
     def make_learner(self) -> DagLearner:
         """The learner that the settings describe; wrong ones are refused before any work."""

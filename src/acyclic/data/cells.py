@@ -106,6 +106,7 @@ _DIGIT: Final = re.compile("[0-9]")
 _COUNTING: Final = re.compile("[1-9]")
 # What is longer is no number that a person or a program wrote with marks.
 _LONGEST: Final = 60
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+", re.ASCII)
 # Every pair of a decimal and a thousands mark that is in use, the simplest first.
 _PAIRS: Final = tuple((decimal, group) for group in ("", ",", ".", " ", "'") for decimal in ".," if decimal != group)
 
@@ -181,7 +182,12 @@ class Evidence:
     n_plain: int = 0
     n_booleans: int = 0
     n_dates: int = 0
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    n_points: int = 0
+    """Plain numbers whose point cannot stand between thousands."""
+    n_either: int = 0
+    """Plain numbers whose point may be either, such as 1.234."""
+    marked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many of the others are numbers under each pair of marks."""
     percents: int = 0
     accounting: bool = False
     currencies: Counter[str] = field(default_factory=Counter)
@@ -206,25 +212,34 @@ class Evidence:
             if as_float(cell) is not None:
                 self.n_plain += 1
                 self.first = self.first or cell
-                if cell.lstrip("+-").isdigit():
-                    continue
-            self._add_odd(place, cell)
+                if "." in cell:
+                    either = bool(_THOUSANDS.fullmatch(cell))
+                    self.n_either += either
+                    self.n_points += not either
+            else:
+                self._add_odd(place, cell)
 
     def _add_odd(self, place: int, cell: str) -> None:
+        if len(self.odd) < _LISTED:
+            self.odd.setdefault(cell, place)
         written = _unwrap(cell)
         fits = [pair for pair in _PAIRS if written is not None and _pattern(*pair).fullmatch(written.core)]
-        if as_float(cell) is None and len(self.odd) < _LISTED:
-            self.odd.setdefault(cell, place)
         if written is None or not fits:
             self.n_booleans += cell.lower() in ("true", "false")
             self.n_dates += len(cell) <= _LONGEST and bool(_DATE.fullmatch(cell))
-            if as_float(cell) is None and len(self.words) < _LISTED:
+            if len(self.words) < _LISTED:
                 self.words.setdefault(cell, place)
             return
-        self.pairs.update(fits)
+        self.marked.update(fits)
         self.percents += written.percent
         self.accounting |= written.accounting
         self.currencies.update([written.currency] if written.currency else [])
+
+    @property
+    def pairs(self) -> Counter[tuple[str, str]]:
+        """How many cells with a mark are numbers under each pair of marks."""
+        plain = {pair: self.n_points + self.n_either for pair in _PAIRS if pair[0] == "."} | {(",", "."): self.n_either}
+        return self.marked + Counter(plain)
 
     @property
     def has_numbers(self) -> bool:

@@ -16,7 +16,7 @@ from acyclic.data.cells import as_float
 from acyclic.errors import Argument, InputError
 from acyclic.facts import Fact, Note
 
-__all__ = ["BLANK", "Heading", "Record", "TextFormat", "find_encoding", "find_heading", "split_records"]
+__all__ = ["BLANK", "Heading", "Record", "TextFormat", "find_encoding", "find_heading", "judge_header", "split_records"]
 
 BLANK: Final = " "
 """The separator that stands for any number of blanks."""
@@ -29,7 +29,7 @@ _BYTE_ORDER_MARKS: Final = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 # Letters and signs that stand in the tables of people who do not write English.
-_LIKELY: Final = frozenset("äöüßÄÖÜéèêëáàâãåæçíìîïñóòôõøúùûýÅÆØÉÈÀÇÑÓÍÚÁœšžŠŽ€°µ²³§£±–’“”…")
+_LIKELY: Final = frozenset("äöüßÄÖÜéèêëáàâãåæçíìîïñóòôõøúùûýÅÆØÉÈÀÇÑÓÍÚÁœ€°µ²³£±–’“”…")
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\r\f\x0b\x1a")) + b"\x7f"
 # More control characters than one in so many bytes are no text.
 _SELDOM: Final = 100
@@ -176,18 +176,29 @@ def _has_header(
     """Whether the first line names the columns, and what to note where that is not evident."""
     if text.header is not None:
         return text.header, None
-    first = [as_float(field.strip(), text.decimal or ".") for field in records[0][1]]
+    return judge_header(records[0][1], [record for _, record in records[1:]], name, names)
+
+
+def judge_header(
+    first_line: Sequence[str], lines: Sequence[Sequence[str]], name: str, names: Sequence[str] | None
+) -> tuple[bool, Note | None]:
+    """Whether a first line names the columns of the lines below it, where nobody said so.
+
+    It does unless it is all numbers. Numbers are names if they are integers, all different, above fractions, or if they
+    count 0, 1, 2, … or rise along at least eight columns as no other line does. With a fraction they are a row.
+    """
+    first = [as_float(field.strip()) for field in first_line]
     numbers = [value for value in first if value is not None]
     if len(numbers) < len(first):
         return True, None
-    rest = [[as_float(field.strip()) for field in record] for _, record in records[1:]]
+    rest = [[as_float(field.strip()) for field in record] for record in lines]
     whole = all(value == round(value) for value in numbers if abs(value) < 1e300)
     unique = len(set(numbers)) == len(numbers)
     if unique and _differs(numbers, whole, rest):
         return True, Note.HEADER_OF_NUMBERS
     if names is not None:
         return True, None
-    if not whole and len(records) > 1:
+    if not whole and rest:
         return False, Note.NO_HEADER
     yes, no = Argument("header", True), Argument("header", False)
     what = f"the first line of {name} is all numbers; say "
@@ -224,7 +235,7 @@ def _aligned(found: list[str], rows: list[Record]) -> list[str]:
 
 def _sniff(lines: list[str]) -> str:
     """The separator that cuts the first lines into equally many fields, or else the first line into most."""
-    bare = [re.sub(r'"[^"]*"', "", line) for line in lines if line.strip()][:20]
+    bare = [re.sub(r'"[^"]*"', "q", line) for line in lines if line.strip()][:20]
     # The last line may be cut off, or the header be shorter by one field than the rows.
     widths = {mark: [line.count(mark) for line in bare] for mark in "\t;|,"}
     for mark, width in widths.items():

@@ -11,21 +11,25 @@ from typing import Final
 from acyclic.data.missing import Missing
 from acyclic.errors import Argument, InputError
 
-__all__ = ["available_memory", "check_memory", "memory_needed"]
+__all__ = ["MemoryNeeded", "available_memory", "check_memory", "memory_needed"]
 
 # Matrices (d, d) of float64 that are alive at once while moments are made, and checked and noted on.
-_MATRICES: Final = 6
+_MATRICES: Final = 4
 # What rests on pairs of columns keeps counts and sums besides.
 _MATRICES_OF_PAIRS: Final = 10
 # Less is not worth a word.
 _WORTH_A_WORD: Final = 2 << 30
 
 
+class MemoryNeeded(UserWarning):
+    """A table will need much memory."""
+
+
 def memory_needed(columns: int, missing: Missing = "error") -> int:
     """Bytes that the moments of so many columns take while they are made, whatever the number of rows.
 
     >>> round(memory_needed(20_000) / 2**30)
-    18
+    12
     """
     return 8 * columns**2 * (_MATRICES_OF_PAIRS if missing in ("pairwise", "em") else _MATRICES)
 
@@ -35,7 +39,7 @@ def check_memory(columns: int, missing: Missing = "error") -> None:
 
     What is needed is `memory_needed`; what is available is the memory that this machine, or the group of processes this
     one runs in, has to spare, with free swap space. A table that needs more than both is refused, as an InputError;
-    one that needs more than 2 GiB is announced by a ResourceWarning-like UserWarning, and read.
+    one that needs more than 2 GiB is announced by a `MemoryNeeded` warning, and read.
     """
     needed, available = memory_needed(columns, missing), available_memory()
     said = f"a table of {columns} columns needs about {needed / 2**30:.1f} GiB of memory for its covariances"
@@ -43,7 +47,7 @@ def check_memory(columns: int, missing: Missing = "error") -> None:
         few = Argument("columns", ["…"])
         raise InputError(f"{said}, but {available / 2**30:.1f} GiB are available; choose fewer with ", few)
     if needed > _WORTH_A_WORD:
-        warnings.warn(said, stacklevel=2)
+        warnings.warn(said, MemoryNeeded, stacklevel=2)
 
 
 def available_memory() -> int | None:

@@ -74,7 +74,8 @@ class Moments:
         if not isinstance(self.n, Real) or not 2 <= self.n < np.inf:
             raise InputError(f"n = {self.n!r}, but at least 2 rows are needed; weights must not be normalised to sum 1")
         _check_possible(mean, covariance, names)
-        covariance = (covariance + covariance.T) / 2
+        covariance = covariance + covariance.T
+        covariance /= 2
         for array in (mean, covariance):
             array.flags.writeable = False
         n = int(self.n) if float(self.n).is_integer() else float(self.n)
@@ -493,7 +494,9 @@ def _array(values: object, what: str) -> NDArray[Any]:
 
 def _numeric(values: object, what: str) -> Floats:
     """Copy as float64, with -0.0 made 0.0 so that equal content has equal bytes."""
-    return np.asarray(_array(values, what).astype(np.float64) + 0.0)
+    array: Floats = _array(values, what).astype(np.float64)
+    array += 0.0
+    return array
 
 
 def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) -> None:
@@ -503,9 +506,15 @@ def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) ->
         raise RangeError(f"the moments of column {names[finite.argmin()]!r} are not finite; rescale huge values")
     # The offset lets a variance underflow to 0 while the covariances with larger columns do not.
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0) + 1e-300)
-    relative = covariance / deviation / deviation[:, None]
-    wrong = (np.abs(relative - relative.T) > 1e-8) | (np.abs(relative) > 1 + 1e-8) | np.diag(np.diag(relative) < 0)
-    if wrong.any():
-        pair = np.argwhere(wrong)[0]
-        numbers, (one, other) = covariance[np.ix_(pair, pair)].tolist(), (names[column] for column in pair)
-        raise InputError(f"{numbers} cannot be the covariance matrix of {one!r} and {other!r}")
+    # In bands of rows: of a wide table one more matrix of this size would be felt.
+    for start in range(0, len(names), band := max(1, _BLOCK_VALUES // len(names))):
+        part = slice(start, start + band)
+        relative = covariance[part] / deviation / deviation[part, None]
+        mirrored = (covariance[:, part] / deviation[part] / deviation[:, None]).T
+        own = np.diagonal(covariance[part, part]) < 0
+        wrong = (np.abs(relative - mirrored) > 1e-8) | (np.abs(relative) > 1 + 1e-8)
+        wrong[np.arange(len(own)), np.arange(start, start + len(own))] |= own
+        if wrong.any():
+            pair = np.argwhere(wrong)[0] + [start, 0]
+            numbers, (one, other) = covariance[np.ix_(pair, pair)].tolist(), (names[column] for column in pair)
+            raise InputError(f"{numbers} cannot be the covariance matrix of {one!r} and {other!r}")

@@ -34,6 +34,7 @@ def name_columns(found: Sequence[str] | None, width: int, columns: Sequence[Sequ
         return Naming(check_names(found, width), {}, ())
     check_names([f"{place}{name}" if isinstance(name, str) else name for place, name in enumerate(found)], width)
     names: list[str] = []
+    taken: set[str] = set()
     refused: dict[str, Reason] = {}
     changed: list[str] = []
     for position, name in enumerate(found):
@@ -47,9 +48,10 @@ def name_columns(found: Sequence[str] | None, width: int, columns: Sequence[Sequ
             if not cells:
                 refused[name] = Reason(Held.NOTHING, "has no name and no values")
         called, again = name, 0
-        while called in names:
+        while called in taken:
             again += 1
             called = f"{name}.{again}"
+        taken.add(called)
         if called != found[position] and called not in refused:
             changed.append(called)
         if called not in refused and is_identifier(called, _integers(cells)):

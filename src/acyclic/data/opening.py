@@ -22,8 +22,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final, Literal
 
+from acyclic.data.cells import as_float
+from acyclic.data.dialect import judge_header
 from acyclic.deadline import Deadline
 from acyclic.errors import Argument, InputError, MissingExtraError
+from acyclic.facts import Fact, Note
 
 __all__ = ["Kind", "Stream", "find_kind", "open_stream", "read_frame", "scan_parquet"]
 
@@ -135,17 +138,19 @@ def find_kind(stream: Stream) -> Kind:
     return "arrow stream" if expected == "arrow" else expected
 
 
-def read_frame(stream: Stream, kind: Kind, sheet: str | None, header: bool | None) -> Any:
-    """A Polars frame of anything but text; lazy where the file lies open on a disk."""
+def read_frame(
+    stream: Stream, kind: Kind, sheet: str | None, header: bool | None
+) -> tuple[Any, tuple[Fact[Note], ...]]:
+    """A Polars frame of anything but text, lazy where the file lies open on a disk, and what was assumed."""
     polars = _import_polars(stream.name)
     plain = stream.path if not stream.packing else None
     try:
         if kind == "workbook":
-            return _read_workbook(polars, stream, sheet, header is not False)
+            return _read_workbook(polars, stream, sheet, header)
         if kind == "parquet" and plain is not None:
-            return polars.scan_parquet(plain)
+            return polars.scan_parquet(plain), ()
         if kind == "arrow" and plain is not None:
-            return polars.scan_ipc(plain)
+            return polars.scan_ipc(plain), ()
         with stream.open() as file:
             content = file.read()
         readers: dict[str, Callable[[bytes], Any]] = {
@@ -155,7 +160,7 @@ def read_frame(stream: Stream, kind: Kind, sheet: str | None, header: bool | Non
             "json lines": lambda given: polars.read_ndjson(given, infer_schema_length=None),
             "json": lambda given: polars.read_json(given, infer_schema_length=None),
         }
-        return readers[kind](content)
+        return readers[kind](content), ()
     except (InputError, MissingExtraError):
         raise
     except BaseException as error:
@@ -181,7 +186,9 @@ def _import_polars(name: str) -> Any:
     return polars
 
 
-def _read_workbook(polars: Any, stream: Stream, sheet: str | None, has_header: bool) -> Any:
+def _read_workbook(
+    polars: Any, stream: Stream, sheet: str | None, header: bool | None
+) -> tuple[Any, tuple[Fact[Note], ...]]:
     try:
         import fastexcel
     except ImportError as error:
@@ -191,8 +198,18 @@ def _read_workbook(polars: Any, stream: Stream, sheet: str | None, has_header: b
     book = fastexcel.read_excel(content)
     filled = [name for name in book.sheet_names if book.load_sheet(name, header_row=None, n_rows=2).total_height]
     chosen = _choose(stream.name, "sheet", filled or book.sheet_names, sheet)
-    frame = polars.read_excel(content, sheet_name=chosen, has_header=has_header, infer_schema_length=None)
-    return frame.rename({name: f"Unnamed: {name[11:]}" for name in frame.columns if name.startswith("__UNNAMED__")})
+    frame = polars.read_excel(content, sheet_name=chosen, has_header=header is not False, infer_schema_length=None)
+    facts: tuple[Fact[Note], ...] = ()
+    if header is None and all(as_float(name) is not None for name in frame.columns):
+        lines = [[str(cell) for cell in row] for row in frame.head(200).rows()]
+        header, why = judge_header(frame.columns, lines, stream.name, None)
+        facts = (Fact.of(why),) if why else ()
+        if not header:
+            frame = polars.read_excel(content, sheet_name=chosen, has_header=False, infer_schema_length=None)
+    if header is False:
+        return frame.rename({name: f"x{position}" for position, name in enumerate(frame.columns)}), facts
+    unnamed = {name: f"Unnamed: {name[11:]}" for name in frame.columns if name.startswith("__UNNAMED__")}
+    return frame.rename(unnamed | {"__UNNAMED__0": ""} if "__UNNAMED__0" in unnamed else unnamed), facts
 
 
 def _choose(name: str, what: str, parts: list[str], sheet: str | None) -> str:

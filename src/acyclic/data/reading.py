@@ -21,11 +21,11 @@ from acyclic.data.moments import Accumulator, Moments, RangeError
 from acyclic.data.opening import find_kind, open_stream, read_frame, scan_parquet
 from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, weigh
 from acyclic.data.text import TextFormat, TextSource
-from acyclic.data.units import find_factors, is_extreme
+from acyclic.data.units import find_exponents, is_extreme
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.graphs.checks import check_names
-from acyclic.types import Bools, Floats
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["ROWS_LIMIT", "Content", "Reading", "join_rows", "open_source", "select_columns", "too_large"]
 
@@ -61,7 +61,7 @@ class Reading:
     weights: str | ArrayLike | None
     missing: Missing
     left_out: tuple[str, ...] = ()
-    factors: Floats | None = None
+    exponents: Integers | None = None
 
     @classmethod
     def prepare(
@@ -84,12 +84,13 @@ class Reading:
         left_out = tuple(name for name in used if name in source.refused and name not in wanted and not strict)
         if len(left_out) == len(used):
             check_numbers(source, used)
-        used = tuple(name for name in used if name not in left_out)
+        used = tuple(name for name in used if name not in set(left_out)) if left_out else used
         logged = used if log is True else _check_known("log", log or (), used)
         read = (*used, weights) if isinstance(weights, str) else used
         check_numbers(source, read)
         check_memory(len(used), missing)
-        dropped = tuple(name for name in source.names if name not in (*read, *left_out))
+        kept = {*read, *left_out}
+        dropped = tuple(name for name in source.names if name not in kept)
         return cls(source, used, dropped, logged, weights, missing, left_out)
 
     def read(self) -> tuple[Reading, Content]:
@@ -97,16 +98,16 @@ class Reading:
         try:
             content = self._read()
         except RangeError:
-            factors = find_factors(self._blocks_transformed(), len(self.columns))
-            if factors is None:
+            exponents = find_exponents(self._blocks_transformed(), len(self.columns))
+            if exponents is None:
                 raise
         else:
             if not is_extreme(content.moments, content.zeros):
                 return self, content
-            factors = find_factors(self._blocks_transformed(), len(self.columns))
-            if factors is None:
+            exponents = find_exponents(self._blocks_transformed(), len(self.columns))
+            if exponents is None:
                 return self, content
-        rescaled = replace(self, factors=factors)
+        rescaled = replace(self, exponents=exponents)
         return rescaled, rescaled._read()
 
     def _read(self) -> Content:
@@ -154,7 +155,7 @@ class Reading:
     def _transform(self, block: Block) -> Floats:
         """Rows with logarithms taken, in other units where these are needed; else as they are."""
         if not self.logged:
-            return block.rows if self.factors is None else block.rows * self.factors
+            return block.rows if self.exponents is None else np.ldexp(block.rows, self.exponents)
         rows = block.rows.copy()
         for column in map(self.columns.index, self.logged):
             values = rows[:, column]
@@ -164,7 +165,7 @@ class Reading:
                     f"{what}: only values above 0 have a logarithm; correct it, or leave it out of ", Argument("log")
                 )
             np.log(values, out=values)
-        return rows if self.factors is None else rows * self.factors
+        return rows if self.exponents is None else np.ldexp(rows, self.exponents)
 
     def _digest(self, values: ColumnValues, n_incomplete: int) -> str:
         # What would have been done about missing cells makes no difference where there are none.
@@ -182,18 +183,19 @@ class Reading:
         return frozenset((*self.columns, *([self.weights] if isinstance(self.weights, str) else [])))
 
     def _notes(self) -> Iterator[Fact[Note]]:
+        used = self._read_names
         for fact in self.source.facts:
-            about = tuple(name for name in fact.about if name in self._read_names)
+            about = tuple(name for name in fact.about if name in used)
             if about or not fact.about:
                 yield replace(fact, about=about)
         if self.left_out:
             held = {name: self.source.refused[name].held.value for name in self.left_out}
             yield Fact(Note.LEFT_OUT, self.left_out, tuple(held.items()))
         yield from (Fact.of(Note.DROPPED, name) for name in self.dropped)
-        if self.factors is not None:
-            for name, factor in zip(self.columns, self.factors.tolist()):
-                if factor != 1.0:
-                    yield Fact.of(Note.RESCALED, name, factor=factor)
+        if self.exponents is not None:
+            for name, exponent in zip(self.columns, self.exponents.tolist()):
+                if exponent:
+                    yield Fact.of(Note.RESCALED, name, exponent=exponent)
         yield from (Fact.of(Note.LOG, name) for name in self.logged)
         if isinstance(self.weights, str):
             yield Fact.of(Note.WEIGHTS, self.weights)
@@ -213,7 +215,7 @@ def join_rows(parts: Sequence[Floats], d: int) -> Floats:
 
 def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, sheet: str | None = None) -> Source:
     """Find out what kind of table it is."""
-    usual, in_file = text._replace(header=None) == TextFormat(), ""
+    usual, in_file, facts = text._replace(header=None) == TextFormat(), "", ()
     if isinstance(source, str | os.PathLike):
         in_file = str(Path(source))
         if Path(source).is_dir():
@@ -223,7 +225,7 @@ def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, shee
             kind = find_kind(stream)
             if kind == "text":
                 return TextSource.open(stream, names, text)
-            source = read_frame(stream, kind, sheet, text.header)
+            source, facts = read_frame(stream, kind, sheet, text.header)
             usual = text == TextFormat() or (kind == "workbook" and usual)
     if not (usual if in_file else text == TextFormat() and sheet is None):
         given = {**text._asdict(), "sheet": sheet}
@@ -233,7 +235,8 @@ def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, shee
         return ArraySource.open(source, names)
     if names is not None:
         raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
-    return FrameSource.open(source)
+    opened = FrameSource.open(source)
+    return replace(opened, assumed=(*facts, *opened.assumed))
 
 
 def select_columns(
@@ -242,7 +245,7 @@ def select_columns(
     """The columns to use, in order."""
     wanted = names if columns is None else _check_known("columns", columns, names)
     dropped = () if drop is None else _check_known("drop", drop, names)
-    left = tuple(name for name in wanted if name not in dropped)
+    left = tuple(name for name in wanted if name not in set(dropped)) if dropped else wanted
     if not left:
         raise InputError(f"no column is left to use; the columns are {_list_some(names)}")
     return left
@@ -251,8 +254,9 @@ def select_columns(
 def _check_known(option: str, given: Sequence[str], names: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise InputError(f"{option} is the single string {given!r}; give a list, ", Argument(option, [given]))
+    known = set(names)
     for name in given:
-        if name not in names:
+        if name not in known:
             listed = f"{suggest(name, names)}; the columns are {_list_some(names)}"
             raise InputError(Argument(option), f" names {name!r}{listed}")
     return check_names(given) if given else ()

@@ -66,6 +66,9 @@ class Table(ABC):
     (True, True, (3, 2))
     """
 
+    exponents: Integers | None = None
+    """By which powers of two (d,) the values that were read were multiplied, if they were near the ends of floats."""
+
     def __init__(
         self, names: tuple[str, ...], n_rows: int, kinds: Mapping[str, Kind], why_no_rows: Fact[NoRows] | None
     ) -> None:
@@ -321,6 +324,7 @@ class _Read(Table):
     def __init__(self, reading: Reading, content: Content) -> None:
         super().__init__(reading.columns, content.n_rows, content.kinds, content.why_no_rows)
         self._reading: Reading | None = reading
+        self.exponents = reading.exponents
         self._content = content
 
     def _find_moments(self) -> Moments:

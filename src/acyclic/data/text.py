@@ -135,7 +135,8 @@ class TextSource:
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
-        positions, parse = [self.names.index(name) for name in columns], _fast_parser(self.stream.name)
+        place_of = {name: position for position, name in enumerate(self.names)}
+        positions, parse = [place_of[name] for name in columns], _fast_parser(self.stream.name)
         for line, chunk in self._body():
             rows = self._fast(parse, chunk, positions)
             rows = self._careful(chunk, line, positions) if rows is None else rows

@@ -130,6 +130,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self.causal_graph_, self.verdict_ = judge(table, mask, found)
         self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
         self.mean_ = np.array(table.moments.mean)
+        self._exponents = table.exponents
         self.noise_variances_ = self._fit_noise(table)
         self._note_class(found.orientation)
         end = found.solution.end
@@ -141,7 +142,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     def transform(self, X: Any) -> Floats:
         """Residuals (n, d): each column less its expectation given its parents."""
         check_is_fitted(self)
-        return self._residuals(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._residuals(rows if self._exponents is None else np.ldexp(rows, self._exponents))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of rows under Gaussian noise with the learned weights and variances."""
@@ -165,6 +167,9 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         elif is_frame(X):
             table = Table.open(X)
             self._validate(X, skip_check_array=True)
+            if self.n_features_in_ != len(table.names):
+                # Columns without numbers were left out: what is transformed later has those that were used.
+                self.n_features_in_, self.feature_names_in_ = len(table.names), np.array(table.names, dtype=object)
         else:
             table = Table.open(self._validate(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2))
         if self.needs_rows and table.why_no_rows is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from math import log2
+from math import log10
 from typing import Final
 
 from acyclic.facts import Fact, Note
@@ -143,7 +143,7 @@ _OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     ),
     Note.DROPPED: lambda fact: "was left out",
     Note.RESCALED: lambda fact: (
-        f"was multiplied by 2^{round(log2(fact['factor']))} ({fact['factor']:.3g}): its values are near the ends of "
+        f"was multiplied by 2^{fact['exponent']} (10^{fact['exponent'] * log10(2):.1f}): its values are near the ends of "
         "what floating-point numbers can hold"
     ),
     Note.LOG: lambda fact: "was replaced by its natural logarithm",
