@@ -93,9 +93,9 @@ def find_encoding(start: bytes, name: str) -> str:
     except UnicodeDecodeError:
         odd = bytes(byte for byte in start if byte > 127)
         scores = {each: _likeliness(odd, each) for each in ("cp1252", "mac_roman")}
-        if not scores["cp1252"] and not scores["mac_roman"]:
-            return "latin-1"
-        return max(scores, key=lambda each: scores[each])
+        if scores["mac_roman"] > scores["cp1252"]:
+            return "mac_roman"
+        return "latin-1" if "\ufffd" in odd.decode("cp1252", errors="replace") else "cp1252"
 
 
 def _likeliness(odd: bytes, encoding: str) -> float:

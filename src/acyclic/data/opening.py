@@ -62,7 +62,7 @@ class Stream:
 
     name: str
     path: Path | None
-    spool: Any = None
+    spool: _Spool | None = None
     packing: tuple[str, ...] = ()
 
     @contextmanager
@@ -79,12 +79,12 @@ class Stream:
 
     @contextmanager
     def _base(self) -> Iterator[IO[bytes]]:
-        if self.path is not None:
+        if self.spool is not None:
+            self.spool.file.seek(0)
+            yield self.spool.file
+        elif self.path is not None:
             with self.path.open("rb") as file:
                 yield file
-        else:
-            self.spool.seek(0)
-            yield self.spool
 
     def begin(self, count: int) -> bytes:
         """The first bytes."""
@@ -294,23 +294,23 @@ class _Zstandard(io.RawIOBase, IO[bytes]):
             raise EOFError(str(error)) from error
 
 
-def _drain_input() -> IO[bytes]:
+def _drain_input() -> _Spool:
     given: Any = getattr(sys.stdin, "buffer", sys.stdin)
     if given is None or given.closed or sys.stdin.isatty():
         raise InputError(
             "the standard input is no table; pipe one into the command, as in: cat t.csv | acyclic learn -"
         )
-    return _copy(iter(lambda: given.read(1 << 20), b""))
+    return _Spool(iter(lambda: given.read(1 << 20), b""))
 
 
-def _drain_pipe(path: Path) -> IO[bytes]:
+def _drain_pipe(path: Path) -> _Spool:
     # A pipe that a shell made, as in <(zcat t.gz), has a writer that may take its time.
     if str(path).startswith(("/dev/fd/", "/proc/self/fd/", "/dev/stdin")):
         with path.open("rb") as pipe:
-            return _copy(iter(lambda: pipe.read(1 << 20), b""))
+            return _Spool(iter(lambda: pipe.read(1 << 20), b""))
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        return _copy(_patiently(handle, path))
+        return _Spool(_patiently(handle, path))
     finally:
         os.close(handle)
 
@@ -334,12 +334,16 @@ def _patiently(handle: int, path: Path) -> Iterator[bytes]:
             select.select([], [], [], 0.05)
 
 
-def _copy(pieces: Iterator[bytes]) -> IO[bytes]:
-    spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the table
-    for piece in pieces:
-        spool.write(piece)
-    spool.seek(0)
-    return spool
+class _Spool:
+    """A file without name that holds what came through a pipe, for as long as anybody reads it."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self.file: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the object
+        for piece in pieces:
+            self.file.write(piece)
+
+    def __del__(self) -> None:
+        self.file.close()
 
 
 def _is_absent(error: Exception) -> bool:

@@ -215,9 +215,10 @@ def join_rows(parts: Sequence[Floats], d: int) -> Floats:
 
 def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, sheet: str | None = None) -> Source:
     """Find out what kind of table it is."""
-    usual, in_file, facts = text._replace(header=None) == TextFormat(), "", ()
+    usual, in_file = text._replace(header=None) == TextFormat(), False
+    facts: tuple[Fact[Note], ...] = ()
     if isinstance(source, str | os.PathLike):
-        in_file = str(Path(source))
+        in_file = True
         if Path(source).is_dir():
             source = scan_parquet(Path(source))
         else:

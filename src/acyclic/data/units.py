@@ -30,7 +30,7 @@ def is_extreme(moments: Moments, zeros: Bools) -> bool:
 
 
 def find_exponents(blocks: Iterable[Floats], d: int) -> Integers | None:
-    """Exponents (d,) of the powers of two that bring the columns into the middle of the range of floats; None if none is extreme.
+    """Exponents (d,) of powers of two that bring the columns to the middle of the range of floats; None if all are.
 
     It is one and the same for all columns where that is enough, for their common unit may tell directions; else each
     extreme column gets its own. Columns that are constant stay as they are: nothing is learned from them.

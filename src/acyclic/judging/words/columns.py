@@ -143,8 +143,8 @@ _OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     ),
     Note.DROPPED: lambda fact: "was left out",
     Note.RESCALED: lambda fact: (
-        f"was multiplied by 2^{fact['exponent']} (10^{fact['exponent'] * log10(2):.1f}): its values are near the ends of "
-        "what floating-point numbers can hold"
+        f"was multiplied by 2^{fact['exponent']} (10^{fact['exponent'] * log10(2):.1f}): its values are near the ends "
+        "of what floating-point numbers can hold"
     ),
     Note.LOG: lambda fact: "was replaced by its natural logarithm",
     Note.WEIGHTS: lambda fact: "counts the rows",
