@@ -244,17 +244,19 @@ class Evidence:
     @property
     def has_numbers(self) -> bool:
         """Whether some cell is a number by some reading."""
-        return self.n_plain > 0 or bool(self.pairs)
+        return self.n_plain > 0 or bool(self.marked)
 
     def decimals(self) -> set[str]:
         """The decimal marks under which most cells are numbers; both where the column does not tell."""
-        best = max(self.pairs.values(), default=0)
-        return {decimal for (decimal, _), count in self.pairs.items() if count == best} or {".", ","}
+        tally = self.pairs
+        best = max(tally.values(), default=0)
+        return {decimal for (decimal, _), count in tally.items() if count == best} or {".", ","}
 
     @property
     def is_ambiguous(self) -> bool:
         """Whether cells like 1,234 could be decimals or thousands for all that this column shows."""
-        return len(self.decimals()) == 2 and any("," in cell for cell in self.odd if cell not in self.words)
+        marked = any("," in cell for cell in self.odd if cell not in self.words)
+        return marked and len(self.decimals()) == 2
 
     def look(self, decimal: str | None, usual: str = ".", *, told: bool = False) -> Look:
         """What the column holds.
@@ -278,9 +280,9 @@ class Evidence:
         return Look(form, example=example, certain=not unsure, stray=min(strays, default=None))
 
     def _form(self, decimal: str, told: bool) -> Form:
-        pairs = [pair for pair in _PAIRS if not told or pair[0] == decimal]
-        best = max(self.pairs[pair] for pair in pairs)
-        fits = [pair for pair in pairs if self.pairs[pair] == best]
+        pairs, tally = [pair for pair in _PAIRS if not told or pair[0] == decimal], self.pairs
+        best = max(tally[pair] for pair in pairs)
+        fits = [pair for pair in pairs if tally[pair] == best]
         mark, group = next((pair for pair in fits if pair[0] == decimal), fits[0])
         currency = self.currencies.most_common(1)[0][0] if self.currencies else ""
         percent = 2 * self.percents > self.n_given

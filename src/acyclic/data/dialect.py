@@ -33,6 +33,8 @@ _LIKELY: Final = frozenset("äöüßÄÖÜéèêëáàâãåæçíìîïñóòô
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\r\f\x0b\x1a")) + b"\x7f"
 # More control characters than one in so many bytes are no text.
 _SELDOM: Final = 100
+# The covariances of so many columns take 320 GB; what has more is no table to learn from.
+_MOST_COLUMNS: Final = 200_000
 _CSV_LIMIT = threading.Lock()
 
 Record = tuple[int, list[str]]
@@ -61,8 +63,8 @@ class TextFormat(NamedTuple):
         if not all(isinstance(mark, str) for mark in self.null_values):
             raise InputError(f"null_values is {self.null_values!r}; give a list of strings")
         try:
-            codecs.getincrementaldecoder(self.encoding or "utf-8")
-            b"text".decode(self.encoding or "utf-8")
+            codecs.getincrementaldecoder("utf-8" if self.encoding is None else self.encoding)
+            b"text".decode("utf-8" if self.encoding is None else self.encoding)
         except UnicodeDecodeError:
             pass
         except (LookupError, ValueError, TypeError) as error:
@@ -136,6 +138,8 @@ def find_heading(head: str, text: TextFormat, name: str, names: Sequence[str] | 
     records = list(split_records(body, separator, skipped + 1, name, most + 1))
     if not records:
         raise InputError(f"{name} is empty")
+    if (width := len(records[0][1])) > _MOST_COLUMNS:
+        raise InputError(f"line {records[0][0]} of {name} has {width} fields; at most {_MOST_COLUMNS} columns are read")
     facts = [Fact.of(Note.COMMENTS, count=skipped)] if skipped and not told else []
     above = _named_by_comment(comments, records, separator) if text.header is None else None
     if above is not None:

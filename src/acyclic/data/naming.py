@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +36,7 @@ def name_columns(found: Sequence[str] | None, width: int, columns: Sequence[Sequ
     check_names([f"{place}{name}" if isinstance(name, str) else name for place, name in enumerate(found)], width)
     names: list[str] = []
     taken: set[str] = set()
+    again: Counter[str] = Counter()
     refused: dict[str, Reason] = {}
     changed: list[str] = []
     for position, name in enumerate(found):
@@ -47,10 +49,10 @@ def name_columns(found: Sequence[str] | None, width: int, columns: Sequence[Sequ
             name = f"column {position + 1}"
             if not cells:
                 refused[name] = Reason(Held.NOTHING, "has no name and no values")
-        called, again = name, 0
+        called = name
         while called in taken:
-            again += 1
-            called = f"{name}.{again}"
+            again[name] += 1
+            called = f"{name}.{again[name]}"
         taken.add(called)
         if called != found[position] and called not in refused:
             changed.append(called)
