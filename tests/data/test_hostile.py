@@ -289,6 +289,8 @@ ARCHIVES = {
     "surrogates in utf-16.csv": b"\xff\xfe" + b"\x00\xd8" * 40,
     "utf-32.csv": CSV.decode().encode("utf-32"),
     "ebcdic.csv": CSV.decode().encode("cp500"),
+    "cut character.csv": b"a,b\n1,2\n2,1\n3,\xc3",
+    "mark of utf-8 before latin-1.csv": b"\xef\xbb\xbfa\xe9,b\n1,2\n2,1\n3,4\n",
     "zeros.csv": bytes(4000),
     "zeros between.csv": CSV.replace(b",", b",\0"),
 }

@@ -16,7 +16,17 @@ from acyclic.data.cells import as_float
 from acyclic.errors import Argument, InputError
 from acyclic.facts import Fact, Note
 
-__all__ = ["BLANK", "Heading", "Record", "TextFormat", "find_encoding", "find_heading", "judge_header", "split_records"]
+__all__ = [
+    "BLANK",
+    "Heading",
+    "Record",
+    "TextFormat",
+    "find_encoding",
+    "find_heading",
+    "guess_encoding",
+    "judge_header",
+    "split_records",
+]
 
 BLANK: Final = " "
 """The separator that stands for any number of blanks."""
@@ -93,11 +103,15 @@ def find_encoding(start: bytes, name: str) -> str:
         codecs.getincrementaldecoder("utf-8")().decode(start)
         return "utf-8"
     except UnicodeDecodeError:
-        odd = bytes(byte for byte in start if byte > 127)
-        scores = {each: _likeliness(odd, each) for each in ("cp1252", "mac_roman")}
-        if scores["mac_roman"] > scores["cp1252"]:
-            return "mac_roman"
-        return "latin-1" if "\ufffd" in odd.decode("cp1252", errors="replace") else "cp1252"
+        return guess_encoding(start)
+
+
+def guess_encoding(text: bytes) -> str:
+    """The likeliest encoding with one byte for each character of a text that is no UTF-8."""
+    odd = bytes(byte for byte in text if byte > 127)
+    if _likeliness(odd, "mac_roman") > _likeliness(odd, "cp1252"):
+        return "mac_roman"
+    return "latin-1" if "\ufffd" in odd.decode("cp1252", errors="replace") else "cp1252"
 
 
 def _likeliness(odd: bytes, encoding: str) -> float:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from acyclic.data.cells import NULLS, PLAIN, Evidence, Form, Look, Reason, settle_decimal
-from acyclic.data.dialect import BLANK, Record, TextFormat, find_encoding, find_heading, split_records
+from acyclic.data.dialect import BLANK, Record, TextFormat, find_encoding, find_heading, guess_encoding, split_records
 from acyclic.data.naming import name_columns
 from acyclic.data.opening import Stream
 from acyclic.data.sources import SAMPLE, Misread, Place, note_forms, sample_rows
@@ -50,12 +50,22 @@ class TextSource:
     def open(cls, stream: Stream, names: Sequence[str] | None, text: TextFormat) -> TextSource:
         """Find the separator, the names and the kinds of the columns in the first lines."""
         text, facts = text.checked(), []
-        if text.encoding is None:
+        told = text.encoding is not None
+        if not told:
             start = stream.begin(_CHUNK_BYTES)
             text = text._replace(encoding=find_encoding(start, stream.name))
             facts += _note_encoding(start, str(text.encoding))
         _, chunk = next(_chunks(stream, str(text.encoding)), (1, b""))
-        heading = find_heading(_decoded(chunk), text, stream.name, names, SAMPLE)
+        try:
+            head = _decoded(chunk)
+        except UnicodeDecodeError as error:
+            if told:
+                raise InputError(f"{stream.name} is not {text.encoding}: {error}") from error
+            text = text._replace(encoding=guess_encoding(chunk))
+            facts = _note_encoding(chunk, str(text.encoding))
+            _, chunk = next(_chunks(stream, str(text.encoding)), (1, b""))
+            head = _decoded(chunk)
+        heading = find_heading(head, text, stream.name, names, SAMPLE)
         width = len(heading.names if heading.names is not None else heading.sample[0][1])
         sample = heading.sample[: sample_rows(width)]
         nulls = NULLS.union(text.null_values)
@@ -128,7 +138,7 @@ class TextSource:
         try:
             text = _decoded(chunk)
         except UnicodeDecodeError:
-            encoding = find_encoding(chunk, self.stream.name)
+            encoding = guess_encoding(chunk)
             assumed = (*self.assumed, *_note_encoding(chunk, encoding))
             raise Misread(replace(self, format=self.format._replace(encoding=encoding), assumed=assumed)) from None
         return split_records(text, str(self.format.separator), line, self.stream.name)
@@ -254,6 +264,7 @@ def _utf8_pieces(stream: Stream, encoding: str) -> Iterator[bytes]:
             piece = file.read(_CHUNK_BYTES)
             last = not piece
             if not plain:
+                piece = piece.removeprefix(codecs.BOM_UTF8) if first else piece
                 try:
                     piece = decoder.decode(piece, last).encode()
                 except (UnicodeError, ValueError) as error:
