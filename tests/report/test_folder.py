@@ -1,13 +1,21 @@
 import csv
 import io
+import json
 import os
+import subprocess
+from dataclasses import replace
+from importlib.resources import files
+from itertools import pairwise
+from shutil import which
 
+import numpy as np
 import pytest
 
 import acyclic
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
-from acyclic.graphs.formats import read
+from acyclic.graphs.csv_text import defuse
+from acyclic.graphs.formats import from_csv, read
 from acyclic.report.folder import FILES, edge_list, write_files, write_folder
 from acyclic.trust.bootstrap import bootstrap
 
@@ -92,3 +100,37 @@ def test_the_edge_list_has_what_is_known(learned):
         assert (float(row["this_way"]), float(row["either_way"])) == (found.edge[place], found.adjacency[place])
         assert Orientation(row["support"]) is result.support[row["source"], row["target"]]
     assert not {"this_way", "either_way"} & set(edge_list(result).splitlines()[0].split(","))
+
+
+FORMULAS = ["=cmd|' /C calc'!A0", "+1", "-x", "@sum", "\tt", "\rr", "'=twice", "it's", "\uff1d1"]
+
+
+def test_no_cell_of_a_csv_is_a_formula_and_our_readers_restore_the_names(tmp_path):
+    names = FORMULAS
+    chain = acyclic.Dag.from_edges([(a, b, -0.5) for a, b in pairwise(names)], names)
+    result = acyclic.learn(acyclic.Moments(99, np.zeros(9), np.eye(9), names))
+    result = replace(result, graph=chain, cpdag=chain.cpdag())
+    for text in (edge_list(result), chain.to_csv(), chain.cpdag().to_csv()):
+        cells = [row[:2] for row in list(csv.reader(io.StringIO(text, newline="")))[1:]]
+        assert not [
+            cell for row in cells for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\uff1d"))
+        ]
+        assert set(from_csv(text).names) == set(names)
+    assert from_csv(chain.to_csv()) == chain
+    header = ",".join(f'"{defuse(name)}"' for name in names)
+    rows = [",".join(str((7 * i + j * j) % 11) for j in range(9)) for i in range(6)]
+    (tmp_path / "t.csv").write_text("\n".join([header, *rows, ""]), newline="")
+    # A line end inside of a name is read as one, whatever it was.
+    expected = tuple(name.replace("\r", "\n") for name in names)
+    assert acyclic.read_table(tmp_path / "t.csv").names == expected
+
+
+@pytest.mark.skipif(which("node") is None, reason="needs node")
+def test_the_page_defuses_its_csv_in_the_same_way():
+    script = (files("acyclic.report") / "static" / "formats.js").read_text(encoding="utf-8")
+    nodes = ", ".join(f"{{name: {json.dumps(name)}}}" for name in FORMULAS)
+    edges = ", ".join(f"{{source: {i}, target: {i + 1}, weight: -0.5}}" for i in range(len(FORMULAS) - 1))
+    call = f'formats.csv({{nodes: [{nodes}], columns: ["source", "target", "weight"]}}, [{edges}], "dag")'
+    done = subprocess.run(["node", "-e", f"{script}\nprocess.stdout.write({call})"], capture_output=True, check=True)
+    rows = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))[1:]
+    assert rows == [[defuse(a), defuse(b), "-0.5"] for a, b in pairwise(FORMULAS)]

@@ -391,11 +391,12 @@ def _write_dataset(name: str, rows: Literal["observational", "all"], folder: Pat
 
 
 def _write_table(X: Floats, names: Sequence[str], graphs: dict[str, Dag], folder: Path, force: bool) -> Path:
+    from acyclic.graphs.csv_text import defuse
     from acyclic.report.folder import write_files
 
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(defuse, names))
     writer.writerows(X.tolist())
     files = {"table.csv": text.getvalue(), **{f"{name}.json": graph.to_json() for name, graph in graphs.items()}}
     return write_files(files, folder, force=force)

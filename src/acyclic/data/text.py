@@ -22,6 +22,7 @@ from acyclic.data.opening import Stream
 from acyclic.data.sources import SAMPLE, Misread, Place, note_forms, sample_rows
 from acyclic.errors import Argument, InputError, MissingExtraError, Part
 from acyclic.facts import Fact, Note
+from acyclic.graphs.csv_text import restore
 from acyclic.types import Floats
 
 __all__ = ["TextFormat", "TextSource"]
@@ -70,7 +71,8 @@ class TextSource:
         sample = heading.sample[: sample_rows(width)]
         nulls = NULLS.union(text.null_values)
         columns = [_given(sample, column, nulls) for column in range(width)]
-        naming = name_columns(heading.names if names is None else names, width, columns)
+        found = None if heading.names is None else [restore(name) for name in heading.names]
+        naming = name_columns(found if names is None else names, width, columns)
         source = cls(
             stream,
             naming.names,

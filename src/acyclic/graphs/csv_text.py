@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 from acyclic.errors import InputError
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
+
+# What makes a spreadsheet take a cell for a formula, also where it was defused before.
+_FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+
+
+def defuse(text: str) -> str:
+    """A cell that a spreadsheet shows and does not run: one that begins as a formula does gets an apostrophe before it.
+
+    Examples
+    --------
+    >>> defuse("=1+1"), restore(defuse("=1+1")), restore(defuse("'=1")), defuse("it's")
+    ("'=1+1", '=1+1', "'=1", "it's")
+    """
+    return f"'{text}" if _FORMULA.match(text) else text
+
+
+def restore(cell: str) -> str:
+    """The text of a cell that `defuse` made."""
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def write_csv(graph: EdgeList) -> str:
@@ -15,7 +35,7 @@ def write_csv(graph: EdgeList) -> str:
 
     Every node has first a row of its own, with the name alone: this keeps isolated nodes and the order of the nodes.
     An edge always has a third cell, which tells an edge to a node with the empty name from a node.
-    Text is quoted as RFC 4180 asks and otherwise left as it is, also where a spreadsheet would see a formula.
+    Text is quoted as RFC 4180 asks; a name that a spreadsheet would run is defused, and restored on reading.
 
     Examples
     --------
@@ -25,9 +45,9 @@ def write_csv(graph: EdgeList) -> str:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
     writer.writerow(["source", "target", "directed" if graph.is_class else "weight"])
-    writer.writerows([name, "", ""] for name in graph.names)
+    writer.writerows([defuse(name), "", ""] for name in graph.names)
     for source, target, weight, directed in graph.edges:
-        writer.writerow([source, target, str(directed).lower() if graph.is_class else repr(weight)])
+        writer.writerow([defuse(source), defuse(target), str(directed).lower() if graph.is_class else repr(weight)])
     return text.getvalue()
 
 
@@ -41,6 +61,7 @@ def read_csv(text: str) -> EdgeList:
         columns = _find_columns(next(rows, []))
         for row in filter(None, rows):
             source, target, weight, directed = _pick_cells(row, columns, rows.line_num)
+            source, target = restore(source), restore(target)
             names[source] = None
             if target or weight or directed:
                 names[target] = None

@@ -13,6 +13,7 @@ from typing import Any
 
 from acyclic.errors import Argument, InputError
 from acyclic.findings import Findings
+from acyclic.graphs.csv_text import defuse
 from acyclic.report.page import report
 
 __all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
@@ -52,7 +53,7 @@ def edge_list(result: Findings) -> str:
 
 
 def _show_cell(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else repr(value)
+    return "" if value is None else defuse(value) if isinstance(value, str) else repr(value)
 
 
 def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *, force: bool = False) -> Path:

@@ -48,8 +48,11 @@ const formats = (function () {
 
   /* The table of edges has the columns of edges.csv, which the page holds; in the class, also whether each is directed. */
   function csv(model, edges, view) {
+    /* A name that a spreadsheet would run as a formula gets an apostrophe, which acyclic takes away when it reads. */
+    const defused = (text) => (/^'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/.test(text) ? "'" + text : text);
     const cell = (value) => {
-      const text = value === undefined || value === null ? "" : String(value);
+      const given = value === undefined || value === null ? "" : value;
+      const text = typeof given === "string" ? defused(given) : String(given);
       return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
     };
     const columns = [...model.columns, ...(view === "cpdag" ? ["directed"] : [])];
