@@ -104,7 +104,7 @@ def reproduce(
         if published is not None:
             output.say(f"{store.read_parquet(published)} results were taken over from {published}.")
         if seconds is not None:
-            tally: Tally | None = _spend(plans, store, seconds, nodes, output, **how)
+            tally: Tally | None = _spend(plans, store, seconds, sizes, output, **how)
             cases = [record.case for plan in plans for some in plan.records(store).values() for record in some]
         else:
             tally = None if draw else _compute(cases, store, output, **how)
