@@ -201,6 +201,66 @@ def test_other_files_are_refused(tmp_path):
         assert path.read_bytes() == before
 
 
+def test_a_store_that_another_process_makes_meanwhile_is_used(tmp_path, monkeypatch):
+    """Another process makes the table at the worst moment: when this one has found that there is none."""
+    original, opened = Store._version, []
+
+    def meanwhile(self):
+        version = original(self)
+        if not opened:
+            opened.append(self)
+            with Store(self.path) as other:
+                other.add(record(case()))
+        return version
+
+    monkeypatch.setattr(Store, "_version", meanwhile)
+    with Store(tmp_path / "results.sqlite") as store:
+        assert len(opened) == 1 and len(store) == 1
+
+
+def test_threads_open_a_new_store_at_once(tmp_path):
+    failures = []
+
+    def use(path, run):
+        try:
+            with Store(path) as store:
+                store.add(record(case(run)))
+        except BaseException as error:
+            failures.append(error)
+
+    for attempt in range(10):
+        path = tmp_path / f"{attempt}.sqlite"
+        threads = [threading.Thread(target=use, args=(path, run)) for run in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with Store(path) as store:
+            assert len(store) == 6
+    assert not failures
+
+
+def test_a_full_disk_is_told_in_a_sentence_and_the_rows_stay(store):
+    store.add(record(case()))
+    pages = store._database.execute("PRAGMA page_count").fetchone()[0]
+    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    more = [record(case(run)) for run in range(1, 200)]
+    with pytest.raises(InputError, match=r"results.sqlite cannot be used for results: .*full"):
+        list(map(store.add, more))
+    assert len(store) >= 1 and store.records(keys=[case().key]) == [record(case())]
+
+
+def test_a_failed_parquet_leaves_the_earlier_one(store, tmp_path, monkeypatch):
+    path = tmp_path / "results.parquet"
+    store.write_parquet(path)
+    before = path.read_bytes()
+    store.add(record(case()))
+    monkeypatch.setattr("acyclic.files.os.replace", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
+    with pytest.raises(OSError, match="full"):
+        store.write_parquet(path)
+    assert path.read_bytes() == before and sorted(entry.name for entry in tmp_path.iterdir()) == ["new", path.name]
+
+
 def test_parquet_there_and_back(store, tmp_path):
     written = [record(case(run, limit=None if run else 60.0)) for run in range(3)]
     written.append(record(case(3), status="failed", values={}, traceback="Traceback …"))

@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-import os
 import subprocess
 from dataclasses import replace
 from importlib.resources import files
@@ -16,7 +15,7 @@ from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.csv_text import defuse
 from acyclic.graphs.formats import from_csv, read
-from acyclic.report.folder import FILES, edge_list, write_files, write_folder
+from acyclic.report.folder import FILES, edge_list, write_folder
 from acyclic.trust.bootstrap import bootstrap
 
 
@@ -60,33 +59,6 @@ def test_other_files_are_never_replaced(learned, tmp_path):
 def test_an_empty_folder_is_free(learned, tmp_path):
     (tmp_path / "run").mkdir()
     assert len(list(write_folder(learned[0], tmp_path / "run").iterdir())) == len(FILES)
-
-
-def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
-    def broken(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("pathlib.Path.rename", broken)
-    with pytest.raises(OSError, match="disk full"):
-        write_files({"a.txt": "text"}, tmp_path / "run")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_failed_replacement_keeps_the_earlier_run(tmp_path, monkeypatch):
-    write_files({"a.txt": "old"}, tmp_path / "run")
-    original, calls = os.rename, []
-
-    def second_fails(self, target):
-        calls.append(target)
-        if len(calls) == 2:
-            raise OSError("disk full")
-        original(self, target)
-
-    monkeypatch.setattr("pathlib.Path.rename", second_fails)
-    with pytest.raises(OSError, match="disk full"):
-        write_files({"a.txt": "new"}, tmp_path / "run", force=True)
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run"]
-    assert (tmp_path / "run" / "a.txt").read_text() == "old"
 
 
 def test_the_edge_list_has_what_is_known(learned):

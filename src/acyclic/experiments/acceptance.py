@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from acyclic.experiments.claims import Check, Standing, claims
 from acyclic.experiments.markdown import cell, table
 from acyclic.experiments.summary import Results, n_cut, n_failed
+from acyclic.files import write_text
 
 if TYPE_CHECKING:
     from acyclic.experiments.plans import Plan
@@ -57,7 +58,7 @@ def write_summary(evidence: Evidence, folder: Path) -> Path:
     ]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "summary.md"
-    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    write_text(path, "\n\n".join(parts) + "\n")
     return path
 
 

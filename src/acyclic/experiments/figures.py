@@ -24,6 +24,7 @@ from acyclic.experiments.panels import (
 from acyclic.experiments.styles import INK, NOTE, PAPER, label_text, log_scale, manner, node_ticks, note_hollow, style
 from acyclic.experiments.summary import Mean, Results, blocks, describe, finished_values, mean_of, unfinished
 from acyclic.experiments.tables import METRICS, page, published_for, shown_metrics
+from acyclic.files import write_atomically, write_text
 
 if TYPE_CHECKING:
     from acyclic.experiments.plans import Plan, Setting
@@ -56,10 +57,12 @@ def draw(plan: Plan, records: Results, folder: Path) -> list[Path]:
     vector, pixels, text = (folder / f"{plan.name}{ending}" for ending in (".svg", ".png", ".md"))
     with manner():
         figure = _DRAWINGS[plan.drawing](plan, records)
-        figure.savefig(pixels, metadata={"Software": None})
+        with write_atomically(pixels) as file:
+            figure.savefig(file, format="png", metadata={"Software": None})
         figure.set_layout_engine("none")  # the layout stays as it is: one for both files
-        figure.savefig(vector, metadata={"Date": None, "Creator": None})
-    text.write_text(page(plan, records), encoding="utf-8")
+        with write_atomically(vector) as file:
+            figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+    write_text(text, page(plan, records))
     return [vector, pixels, text]
 
 

@@ -6,27 +6,31 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.experiments.cases import Case, pairs
-from acyclic.files import parse_json
+from acyclic.files import parse_json, write_atomically
 from acyclic.ranges import MAPPING, NONE, TEXT, check_document, number, one_of, record, show_value, whole
 
 FORMAT = 2
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS results (
+_SCHEMA = (
+    """
+CREATE TABLE results (
     key TEXT PRIMARY KEY, setting TEXT NOT NULL, measure TEXT NOT NULL, data TEXT NOT NULL, method TEXT NOT NULL,
     run INTEGER NOT NULL, seed INTEGER NOT NULL, time_limit REAL, evaluations INTEGER,
     status TEXT NOT NULL, "values" TEXT NOT NULL, verdict TEXT NOT NULL, seconds REAL NOT NULL,
     cpu_seconds REAL NOT NULL, threads INTEGER NOT NULL, versions TEXT NOT NULL, traceback TEXT NOT NULL,
     finished TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS by_setting ON results (setting, run);
-"""
+) WITHOUT ROWID
+""",
+    "CREATE INDEX by_setting ON results (setting, run)",
+)
+# Seconds to wait for others that write.
+_PATIENCE = 60.0
 _COLUMNS = (
     "key", "setting", "measure", "data", "method", "run", "seed", "time_limit", "evaluations", "status", "values",
     "verdict", "seconds", "cpu_seconds", "threads", "versions", "traceback", "finished",
@@ -35,7 +39,7 @@ _NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
 _INTO = f"INTO results ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _AT_ONCE = 500
 # Format 1 knew no limit but that of time.
-_FROM_1 = "ALTER TABLE results ADD COLUMN evaluations INTEGER;"
+_FROM_1 = ("ALTER TABLE results ADD COLUMN evaluations INTEGER",)
 _DOCUMENTS = ("data", "method", "values", "versions")
 _SECONDS = number(least=0)
 _ROW = record(
@@ -110,10 +114,12 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._database = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
+        with self._explained():
+            self._database = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
         self._database.text_factory = self._decode
         try:
-            self._prepare()
+            with self._explained():
+                self._prepare()
         except BaseException:
             self._database.close()
             raise
@@ -125,19 +131,41 @@ class Store:
             raise InputError(f"{self.path} is damaged: a cell is not UTF-8 text; name another folder") from error
 
     def _prepare(self) -> None:
-        try:
-            (version,) = self._database.execute("PRAGMA user_version").fetchone()
-            if version == FORMAT:
-                return
-            if version == 1:
-                self._database.executescript(f"BEGIN IMMEDIATE; {_FROM_1} PRAGMA user_version = {FORMAT}; COMMIT;")
-                return
-            tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-            if version or tables:
-                raise InputError(f"{self.path} holds no results of this version of acyclic; name another folder")
+        """Make the table unless it is there, in one transaction: whoever comes second finds all of it."""
+        if self._version() != FORMAT:
+            with self._transaction():
+                version = self._version()
+                tables = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                if version not in (1, FORMAT) and (version or tables):
+                    raise InputError(f"{self.path} holds no results of this version of acyclic; name another folder")
+                for statement in {0: _SCHEMA, 1: _FROM_1}.get(version, ()):
+                    self._database.execute(statement)
+                self._database.execute(f"PRAGMA user_version = {FORMAT}")
+        # Readers do not stop the writer then. Whoever uses the file at this moment may forbid the change: the next
+        # start makes it.
+        with suppress(sqlite3.OperationalError):
             self._database.execute("PRAGMA journal_mode = WAL")
-            self._database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {FORMAT}; COMMIT;")
-        except sqlite3.DatabaseError as error:
+
+    def _version(self) -> int:
+        return int(self._database.execute("PRAGMA user_version").fetchone()[0])
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._database.execute("COMMIT")
+        except BaseException:
+            if self._database.in_transaction:
+                self._database.execute("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What SQLite says, as a full disk or no database, in a sentence with the name of the file."""
+        try:
+            yield
+        except sqlite3.Error as error:
             raise InputError(f"{self.path} cannot be used for results: {error}; name another folder") from error
 
     def __enter__(self) -> Self:
@@ -152,13 +180,16 @@ class Store:
 
     def add(self, record: Record) -> None:
         """Write a record, in the place of an earlier one of the same case."""
-        self._database.execute(f"INSERT OR REPLACE {_INTO}", _row(record))
+        with self._explained():
+            self._database.execute(f"INSERT OR REPLACE {_INTO}", _row(record))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows to a Parquet file, a tenth of the size and the same bytes for the same rows."""
         rows = self._database.execute(f"SELECT {_NAMES} FROM results ORDER BY key").fetchall()
         columns = dict(zip(_COLUMNS, zip(*rows))) if rows else dict.fromkeys(_COLUMNS, ())
-        _polars().DataFrame(columns, infer_schema_length=None).write_parquet(path, compression="zstd")
+        frame = _polars().DataFrame(columns, infer_schema_length=None)
+        with write_atomically(path) as file:
+            frame.write_parquet(file, compression="zstd")
 
     def read_parquet(self, path: str | os.PathLike[str]) -> int:
         """Take in the rows of such a file whose cases are not here yet; gives their number."""
@@ -172,10 +203,8 @@ class Store:
         for row in rows:
             _record(dict(zip(_COLUMNS, row)), path)
         before = len(self)
-        with self._reading():
-            self._database.execute("BEGIN IMMEDIATE")
+        with self._explained(), self._transaction():
             self._database.executemany(f"INSERT OR IGNORE {_INTO}", rows)
-            self._database.execute("COMMIT")
         return len(self) - before
 
     def records(self, *, keys: Iterable[str] = (), settings: Iterable[str] = ()) -> list[Record]:

@@ -5,41 +5,59 @@ from __future__ import annotations
 import csv
 import io
 import os
-import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from acyclic.errors import Argument, InputError
+from acyclic.files import NewFolder, write_text
 from acyclic.findings import Findings
 from acyclic.graphs.csv_text import defuse
 from acyclic.report.page import report
 
-__all__ = ["FILES", "check_free", "edge_list", "write_files", "write_folder"]
-
-FILES = ("result.json", "graph.graphml", "graph.dot", "edges.csv", "report.html")
+__all__ = ["FILES", "check_free", "edge_list", "open_folder", "rescue_result", "write_files", "write_folder"]
 
 
-def write_folder(result: Findings, folder: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Write `FILES` into a new folder: all of them, or nothing.
+def open_folder(folder: str | os.PathLike[str], *, force: bool = False) -> NewFolder:
+    """The folder of a run, for `write_folder`: that it can be written is known from here on, before any work.
 
     Parameters
     ----------
-    result : Result
     folder : path
         It must not exist, or be empty; see `force`.
     force : bool
         Replace the folder of an earlier run. A folder that holds anything else is never replaced.
     """
-    texts = {
-        "result.json": result.to_json(),
-        "graph.graphml": result.graph.to_graphml(),
-        "graph.dot": result.graph.to_dot(),
-        "edges.csv": edge_list(result),
-        "report.html": report(result) or "",
-    }
+    return NewFolder(check_free(folder, force=force))
+
+
+def write_folder(result: Findings, folder: str | os.PathLike[str] | NewFolder, *, force: bool = False) -> Path:
+    """Write `FILES` into a new folder: all of them, or nothing.
+
+    Parameters
+    ----------
+    result : Result
+    folder : path, or what `open_folder` returned
+    force : bool
+        As for `open_folder`.
+    """
+    texts = {name: make(result) for name, make in _TEXTS.items()}
     return write_files(texts, folder, force=force)
+
+
+def rescue_result(result: Findings) -> Path:
+    """Write what can be written of a result to a folder in a place for temporary files; where that is.
+
+    For a result whose own place cannot be written to: the file of the result first, then what else there is room for.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="acyclic-"))
+    write_text(folder / "result.json", result.to_json())
+    for name, make in _TEXTS.items():
+        with suppress(OSError, MemoryError):
+            write_text(folder / name, make(result))
+    return folder
 
 
 def edge_list(result: Findings) -> str:
@@ -56,7 +74,7 @@ def _show_cell(value: Any) -> str:
     return "" if value is None else defuse(value) if isinstance(value, str) else repr(value)
 
 
-def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *, force: bool = False) -> Path:
+def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] | None = None, *, force: bool = False) -> Path:
     """The folder as a path if `write_files` may write to it; an InputError otherwise."""
     target = Path(folder)
     if not target.exists():
@@ -64,7 +82,7 @@ def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *
     if not target.is_dir():
         raise InputError(f"{target} is a file; name a folder for the results")
     found = sorted(entry.name for entry in target.iterdir())
-    foreign = [name for name in found if name not in files]
+    foreign = [name for name in found if name not in (files or FILES)]
     if foreign:
         raise InputError(f"{target} holds other files ({foreign[0]}); name another ", Argument("folder"))
     if found and not force:
@@ -75,32 +93,23 @@ def check_free(folder: str | os.PathLike[str], files: tuple[str, ...] = FILES, *
     return target
 
 
-def write_files(texts: Mapping[str, str], folder: str | os.PathLike[str], *, force: bool = False) -> Path:
+def write_files(texts: Mapping[str, str], folder: str | os.PathLike[str] | NewFolder, *, force: bool = False) -> Path:
     """Write texts by file name into a folder that appears at once, when all of them are written."""
-    target = check_free(folder, tuple(texts), force=force)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        for name, text in texts.items():
-            (scratch / name).write_bytes(text.encode("utf-8", errors="replace"))
-        scratch.chmod(0o755)
-        _put(scratch, target)
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
-    return target
+    if not isinstance(folder, NewFolder):
+        with NewFolder(check_free(folder, tuple(texts), force=force)) as new:
+            return write_files(texts, new, force=force)
+    for name, text in texts.items():
+        folder.write(name, text.encode("utf-8", errors="replace"))
+    # Since it was opened somebody may have put something there.
+    check_free(folder.target, tuple(texts), force=force)
+    return folder.put(replace=force)
 
 
-def _put(new: Path, target: Path) -> None:
-    """Rename a folder to its place; what is there goes only when the new one has come."""
-    if not target.exists():
-        new.rename(target)
-        return
-    old = new.with_name(f"{new.name}.old")
-    target.rename(old)
-    try:
-        new.rename(target)
-    except BaseException:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
+_TEXTS: Final[Mapping[str, Callable[[Findings], str]]] = {
+    "result.json": lambda result: result.to_json(),
+    "graph.graphml": lambda result: result.graph.to_graphml(),
+    "graph.dot": lambda result: result.graph.to_dot(),
+    "edges.csv": edge_list,
+    "report.html": lambda result: report(result) or "",
+}
+FILES = tuple(_TEXTS)
