@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 from functools import cache
+from inspect import Signature, signature
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
+from acyclic.data.table import Table
 from acyclic.deadline import Stopped
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
@@ -235,22 +237,85 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(X, tmp_path):
     names = [f"x{i}" for i in range(6)]
     base = {"checkpoint": path, "time_limit": 0}
     Notears(**base).fit(X)
-    others = [
-        Notears(**base, l1=0.2),
-        Notears(**base, constraint="exponential"),
-        Notears(**base, solver="central-path"),
-        Notears(**base, start=np.full((6, 6), 0.1)),
-        Notears(**base, knowledge=Knowledge(forbidden=[("x0", "x1")])),
-        Golem(**base),
-    ]
-    for other in others:
-        with pytest.raises(InputError, match="belongs to other data or settings; delete it or name another"):
+    others = {
+        "l1 was the default, here it is 0.2": Notears(**base, l1=0.2),
+        "constraint was the default, here it is exponential": Notears(**base, constraint="exponential"),
+        "solver was the default, here it is 'central-path'": Notears(**base, solver="central-path"),
+        "the start was another one": Notears(**base, start=np.full((6, 6), 0.1)),
+        "the prior knowledge was another one": Notears(**base, knowledge=Knowledge(forbidden=[("x0", "x1")])),
+        "method was notears, here it is golem": Golem(**base),
+    }
+    for told, other in others.items():
+        with pytest.raises(InputError) as refusal:
             other.fit(X)
+        assert told in str(refusal.value)
+        assert str(refusal.value).endswith("Name another file for this run") and "delete" not in str(refusal.value)
     for data in (X[1:], X * 2, X[:, ::-1], Moments.from_array(X, [*names[:-1], "y"])):
-        with pytest.raises(InputError, match="belongs to other data or settings"):
+        with pytest.raises(InputError, match="belongs to another run: the table was another one"):
             Notears(**base).fit(data)
     # What does not touch the solution may differ.
     Notears(checkpoint=path, n_jobs=2, knowledge=Knowledge(), constraint=Notears().constraint).fit(np.asfortranarray(X))
+
+
+def test_a_checkpoint_outlives_other_processors_and_versions(X, tmp_path, monkeypatch):
+    """Neither the bits of the moments, which depend on the CPU, nor the package's version are part of its key."""
+    path = tmp_path / "run.npz"
+    Notears(checkpoint=path, time_limit=0).fit(X)
+    original = Moments.__init__
+
+    def rounded_otherwise(self, n, mean, covariance, names=None):
+        original(self, n, mean, np.asarray(covariance) * (1 + 2**-52), names)
+
+    monkeypatch.setattr(Moments, "__init__", rounded_otherwise)
+    monkeypatch.setattr("acyclic._version.__version__", "99.0")
+    seen = []
+    Notears(checkpoint=path, callback=seen.append).fit(X)
+    assert seen[0].step == 2
+
+
+def test_another_version_of_a_method_is_told(X, tmp_path, monkeypatch):
+    path = tmp_path / "run.npz"
+    Notears(checkpoint=path, time_limit=0).fit(X)
+    monkeypatch.setattr(Notears, "version", 2)
+    with pytest.raises(InputError, match="method version was 1, here it is 2"):
+        Notears(checkpoint=path).fit(X)
+
+
+def test_a_setting_that_a_later_version_adds_changes_no_key(X):
+    class Later(Notears):
+        def __init__(self, *, momentum=0.5, **others):
+            super().__init__(**others)
+            self.momentum = momentum
+
+        @classmethod
+        def _get_param_names(cls):
+            return sorted([*Notears._get_param_names(), "momentum"])
+
+    both = [*signature(Notears).parameters.values(), *signature(Later).parameters.values()]
+    Later.__signature__ = Signature([entry for entry in both if entry.kind is entry.KEYWORD_ONLY])
+    table = Table.open(X)
+    assert Later().describe_run(table) == Notears().describe_run(table) == Notears(l1=Notears().l1).describe_run(table)
+    assert Later(momentum=1).describe_run(table) == {**Notears().describe_run(table), "momentum": "1"}
+
+
+@may_fall_short
+def test_a_checkpoint_that_cannot_be_written_costs_nothing(X, tmp_path, monkeypatch):
+    monkeypatch.setattr(Monitor, "every", 0.0)
+    path = tmp_path / "run.npz"
+    full = lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))  # noqa: E731
+    monkeypatch.setattr(Checkpoint, "save", full)
+    with pytest.warns(RuntimeWarning, match="could not be written .No space left on device.; the run goes on"):
+        found = Notears(checkpoint=path).fit(X)
+    assert_same(found, Notears().fit(X))
+
+
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_any_work(X, tmp_path, monkeypatch):
+    def read_only(*_):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr("acyclic.files._make_scratch", read_only)
+    with pytest.raises(OSError, match="Read-only"):
+        Notears(checkpoint=tmp_path / "run.npz", callback=lambda progress: pytest.fail("it made a step")).fit(X)
 
 
 def test_rows_that_share_their_moments_do_not_share_a_checkpoint(tmp_path):
@@ -259,7 +324,7 @@ def test_rows_that_share_their_moments_do_not_share_a_checkpoint(tmp_path):
     Notears(loss="logistic", checkpoint=path, time_limit=0).fit(both)
     mirrored = 1 - both
     assert Moments.from_array(both) == Moments.from_array(mirrored)
-    with pytest.raises(InputError, match="belongs to other data"):
+    with pytest.raises(InputError, match="the table was another one"):
         Notears(loss="logistic", checkpoint=path).fit(mirrored)
 
 
@@ -283,7 +348,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, X, tmp_path):
         path.mkdir()
     else:
         path.write_bytes(content)
-    with pytest.raises(InputError, match=r"is not a checkpoint of acyclic .*; delete it or name another"):
+    with pytest.raises(InputError, match=r"is not a checkpoint of this acyclic .*; name another file"):
         Notears(checkpoint=path).fit(X)
 
 
@@ -297,12 +362,12 @@ def test_a_checkpoint_needs_its_folder(X, tmp_path):
 def test_a_flipped_bit_is_found_or_harmless(tmp_path_factory, position, bit):
     path = tmp_path_factory.mktemp("checkpoint") / "run.npz"
     state = State(np.arange(9.0).reshape(3, 3), rho=100.0, memory={"first": np.ones(3)})
-    Checkpoint(path, "key").save(state)
+    Checkpoint(path, {"table": "t"}).save(state)
     content = bytearray(path.read_bytes())
     content[int(position * len(content))] ^= 1 << bit
     path.write_bytes(bytes(content))
     try:
-        found = Checkpoint(path, "key").load()
+        found = Checkpoint(path, {"table": "t"}).load()
     except InputError:
         return
     np.testing.assert_array_equal(found.weights, state.weights)
@@ -310,7 +375,7 @@ def test_a_flipped_bit_is_found_or_harmless(tmp_path_factory, position, bit):
 
 
 def test_a_checkpoint_holds_the_whole_state(tmp_path):
-    checkpoint = Checkpoint(tmp_path / "run.npz", "key")
+    checkpoint = Checkpoint(tmp_path / "run.npz", {"table": "t"})
     assert checkpoint.load() is None
     progress = Progress("stage", 1, 2, 0.1, float("inf"), 1e16, 3, 0.5)
     memory = {"first": np.ones(2), "before": np.array(np.inf)}
@@ -340,7 +405,7 @@ def test_a_checkpoint_holds_the_whole_state(tmp_path):
 
 
 def test_a_failed_write_leaves_the_old_checkpoint(tmp_path, monkeypatch):
-    checkpoint = Checkpoint(tmp_path / "run.npz", "key")
+    checkpoint = Checkpoint(tmp_path / "run.npz", {"table": "t"})
     checkpoint.save(State(np.zeros((2, 2)), rho=1.0))
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("the disk is full")))
     with pytest.raises(OSError, match="full"):
@@ -354,7 +419,7 @@ def test_seconds_add_up_over_resumed_runs(tmp_path):
         monitor.tick(state, "stage", 0.0, 0.0, 1.0, ended=True)
 
     for run in (1, 2):
-        monitor = Monitor(0, checkpoint=Checkpoint(tmp_path / "run.npz", "key"))
+        monitor = Monitor(0, checkpoint=Checkpoint(tmp_path / "run.npz", {"table": "t"}))
         monitor.started -= 100.0
         state = monitor.run(loop, State(np.zeros((2, 2))))
         assert 100 * run <= state.seconds < 100 * run + 5

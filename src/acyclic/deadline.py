@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import inf
 from numbers import Real
 from typing import Any
@@ -44,6 +47,13 @@ class Deadline:
         self.limit = seconds if limit is None else limit
         self.at = inf if seconds is None else time.monotonic() + float(seconds)
 
+    @classmethod
+    def at_moment(cls, at: float, limit: float | None) -> Deadline:
+        """A deadline of another process of this machine, whose monotonic clock is the same."""
+        deadline = cls(None)
+        deadline.at, deadline.limit = at, limit
+        return deadline
+
     def left(self) -> float | None:
         """Seconds that remain, at least 0; None without limit."""
         return None if self.at == inf else max(self.at - time.monotonic(), 0.0)
@@ -68,6 +78,78 @@ class Deadline:
 
     def __reduce__(self) -> tuple[Callable[..., Deadline], tuple[Any, ...]]:
         return Deadline, (self.left(), self.limit)
+
+
+class Patience:
+    """Takes Ctrl-C in the place of Python: while something is finished the first press waits, a second never does."""
+
+    def __init__(self) -> None:
+        self.presses = 0
+        self._waits = [True]
+
+    @property
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was pressed since."""
+        return self.presses > 0
+
+    def __call__(self, *_: object) -> None:
+        """What the system calls at Ctrl-C."""
+        self.presses += 1
+        if self.presses > 1 or not self._waits[-1]:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def _waiting(self, waits: bool) -> Iterator[None]:
+        self._waits.append(waits)
+        try:
+            if self.pressed and not waits:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._waits.pop()
+
+
+@contextmanager
+def hold_interrupts() -> Iterator[Patience]:
+    """Let Ctrl-C wait while what was found is judged or written; pressed a second time it ends at once.
+
+    What computes inside goes on to answer it with `allow_interrupts`. Outside of the main thread, and where somebody
+    else than Python takes Ctrl-C, nothing is changed.
+    """
+    found = _current()
+    if found is not None:
+        with found._waiting(True):
+            yield found
+        return
+    fresh = Patience()
+    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield fresh
+        return
+    signal.signal(signal.SIGINT, fresh)
+    try:
+        yield fresh
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
+def allow_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt at Ctrl-C in this block, also inside of `hold_interrupts`, and for one that waited."""
+    found = _current()
+    if found is None:
+        yield
+        return
+    with found._waiting(False):
+        yield
+
+
+def _current() -> Patience | None:
+    handler = signal.getsignal(signal.SIGINT) if _in_main_thread() else None
+    return handler if isinstance(handler, Patience) else None
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def is_time_limit(seconds: Any) -> bool:

@@ -298,6 +298,14 @@ class Journal:
         os.close(self._handle)
 
 
+def check_writable(folder: str | os.PathLike[str]) -> None:
+    """Raise the OSError that writing into a folder would raise."""
+    collect_leftovers(folder)
+    scratch, handle = _make_scratch(Path(folder))
+    os.close(handle)
+    scratch.unlink(missing_ok=True)
+
+
 def collect_leftovers(folder: str | os.PathLike[str]) -> None:
     """Remove the scratch of processes that are gone, and finish an exchange of folders that one of them had begun."""
     if fcntl is None:

@@ -16,7 +16,7 @@ import scipy
 from acyclic._version import __version__
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Caution, Empty, Ended, Note, Orientation, Removal
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
 from acyclic.files import parse_json, write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
@@ -160,6 +160,12 @@ class Findings:
         """How the run ended: the first of fit, bootstrap and audit that did not come to its own end says so."""
         parts = [self.verdict.end.kind, *(_end_of(part) for part in (self.confidence, self.audit))]
         return next((end for end in parts if end.stopped), self.verdict.end.kind)
+
+    def interrupted(self) -> Self:
+        """The same after Ctrl-C, which ends whatever would follow."""
+        if self.ended.stopped:
+            return self
+        return replace(self, verdict=replace(self.verdict, end=Fact.of(Ended.INTERRUPTED)))
 
     def edges(self) -> list[dict[str, Any]]:
         """One row per edge, the strongest first: the one table that terminal, page and CSV show.

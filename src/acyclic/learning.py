@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.table import READING, Table
-from acyclic.deadline import Deadline
+from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact
 from acyclic.learners import LEARNERS, DagLearner, make_learner
@@ -105,6 +105,12 @@ def learn_with(model: DagLearner, table: Table, *, expected: str | None = None, 
     **provenance
         What else should be known of how the result was made.
     """
+    with hold_interrupts() as ctrl_c:
+        result = _learn_with(model, table, expected, provenance)
+        return result.interrupted() if ctrl_c.pressed else result
+
+
+def _learn_with(model: DagLearner, table: Table, expected: str | None, provenance: dict[str, Any]) -> Result:
     started = time.monotonic()
     model.fit(table)
     if expected not in (None, table.digest):
@@ -114,7 +120,7 @@ def learn_with(model: DagLearner, table: Table, *, expected: str | None = None, 
     settings = {name: _plain(value) for name, value in model.get_params(deep=False).items() if name not in apart}
     known = getattr(model, "knowledge", None)
     stated = known.to_dict() if isinstance(known, Knowledge) else known and str(known)
-    described = {"settings": {"method": model.method, **settings}, "knowledge": stated}
+    described = {"settings": {"method": model.method, **settings}, "knowledge": stated, "method_version": model.version}
     return Result.of(model, table, **described, **provenance, seconds=time.monotonic() - started)
 
 

@@ -6,17 +6,18 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from acyclic.deadline import Deadline, Stopped
+from acyclic.deadline import Deadline, Stopped, allow_interrupts
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Value
-from acyclic.files import write_atomically
+from acyclic.files import check_writable, write_atomically
 from acyclic.types import Callback, Floats, Progress
 
 
@@ -104,18 +105,39 @@ class State:
         return Solution(self.reached, end, objective, h, self.steps, self.seconds, tuple(self.trace))
 
 
+Key: TypeAlias = Mapping[str, str]
+"""What a stored run belongs to: the table, the method, its version, and its settings other than the defaults."""
+
+_UNSEEN = {"table": "the table", "knowledge": "the prior knowledge", "start": "the start"}
+
+
+def check_key(path: str | os.PathLike[str], stored: Key, here: Key) -> None:
+    """Raise an InputError that says what differs between a stored run and this one, if anything does."""
+    parts = [part for part in {**here, **stored} if stored.get(part) != here.get(part)]
+    told = [
+        f"{_UNSEEN[part]} was another one"
+        if part in _UNSEEN
+        else f"{part} was {stored.get(part, 'the default')}, here it is {here.get(part, 'the default')}"
+        for part in parts
+    ]
+    if told:
+        raise InputError(f"{path} belongs to another run: {'; '.join(told)}. Name another file for this run")
+
+
 class Checkpoint:
     """A file that holds a State, written atomically.
 
-    ``key`` names data and settings: a file with another key is refused rather than continued.
+    ``key`` names data, method and settings, each by itself: a file with another key is refused rather than continued.
     """
 
-    FORMAT = "acyclic checkpoint 2"
+    FORMAT = "acyclic checkpoint 3"
 
-    def __init__(self, path: str | os.PathLike[str], key: str) -> None:
-        self.path, self.key = Path(path), key
-        if not self.path.absolute().parent.is_dir():
+    def __init__(self, path: str | os.PathLike[str], key: Key) -> None:
+        self.path, self.key = Path(path), dict(key)
+        folder = self.path.absolute().parent
+        if not folder.is_dir():
             raise InputError(f"there is no folder for the checkpoint {self.path}; make it, or name another")
+        check_writable(folder)
 
     def save(self, state: State) -> None:
         """Write the state, whole or not at all."""
@@ -148,10 +170,9 @@ class Checkpoint:
             state = State(weights=arrays["weights"], inner=arrays.get("inner"), memory=memory, trace=trace, **header)
         except Exception as error:  # a broken archive can fail in any way
             raise InputError(
-                f"{self.path} is not a checkpoint of acyclic ({error}); delete it or name another"
+                f"{self.path} is not a checkpoint of this acyclic ({error}); name another file"
             ) from error
-        if key != self.key:
-            raise InputError(f"{self.path} belongs to other data or settings; delete it or name another checkpoint")
+        check_key(self.path, key, self.key)
         return state
 
 
@@ -209,10 +230,21 @@ class Monitor:
                 state.trace.append(progress)
             if self.callback and self.callback(progress):
                 raise Stopped(Fact.of(Ended.CALLBACK))
-        if self.checkpoint and now - self.saved >= self.every:
-            self.checkpoint.save(state)
-            self.saved = time.monotonic()
+        if now - self.saved >= self.every:
+            self._save(state)
         self.deadline.check()
+
+    def _save(self, state: State) -> None:
+        """Write the checkpoint, if there is one; a disk that is full now must not cost what was computed."""
+        if self.checkpoint is None:
+            return
+        try:
+            self.checkpoint.save(state)
+        except OSError as error:
+            why = error.strerror or error
+            said = f"the checkpoint {self.checkpoint.path} could not be written ({why}); the run goes on without it"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+        self.saved = time.monotonic()
 
     def tell(self, state: State, stage: str) -> Callable[[float], None]:
         """What a search calls with its objective after each pass; it raises Stopped when the run has to end."""
@@ -224,15 +256,15 @@ class Monitor:
         if not state.done:
             state.end = None
             try:
-                loop(state)
+                with allow_interrupts():
+                    loop(state)
             except Stopped as stop:
                 state.end = stop.end
             except KeyboardInterrupt:
                 # Even after the loop's own end: whoever runs more than one loop has to know of it.
                 state.end = Fact.of(Ended.INTERRUPTED)
         state.seconds = self.before + time.monotonic() - self.started
-        if self.checkpoint:
-            self.checkpoint.save(state)
+        self._save(state)
         return state
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acyclic._native.library import address, check_status
-from acyclic.deadline import Deadline
+from acyclic.deadline import Deadline, allow_interrupts
 
 Flag = NDArray[np.int32]
 Answer = TypeVar("Answer")
@@ -44,8 +44,9 @@ def run_watched(call: Callable[[Flag], Answer], deadline: Deadline | None = None
         deadline.check()
     work = _Work(call)
     try:
-        threading.Thread(target=work.run, name="acyclic-kernel").start()
-        work.wait(deadline)
+        with allow_interrupts():
+            threading.Thread(target=work.run, name="acyclic-kernel").start()
+            work.wait(deadline)
     except BaseException:
         work.cancel()
         raise

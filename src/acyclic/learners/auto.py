@@ -152,7 +152,8 @@ class _Run:
         orders = [Dag(start.weights).order]
         if moments.n < FEW_ROWS_PER_COLUMN * d and d <= LARGEST_CONTINUOUS and self.mask.is_free:
             self.monitor.tick(state, "continuous search", nan, 0.0, 0.0)
-            golem = Golem(time_limit=self.monitor.deadline.left(), callback=self.monitor.callback).fit(self.table)
+            limits = {"time_limit": self.monitor.deadline, "callback": self.monitor.callback}
+            golem = Golem().set_params(**limits).fit(self.table)
             if golem.solution_.end.kind.stopped:
                 self._accept(state, start, golem.solution_.end)
                 return

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,9 +22,9 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, explain_no_rows
-from acyclic.deadline import Deadline
+from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.errors import InputError, suggest
-from acyclic.facts import Empty, Fact, Orientation
+from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
 from acyclic.ranges import (
@@ -40,7 +42,7 @@ from acyclic.ranges import (
     number,
     one_of,
 )
-from acyclic.running import Checkpoint, Monitor, Solution, digest
+from acyclic.running import Checkpoint, Key, Monitor, Solution, digest
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats
 
@@ -61,6 +63,9 @@ COMMON: dict[str, Range] = {
 }
 
 
+# Settings that change no answer, or are part of what it depends on under another name.
+APART = frozenset({"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"})
+
 # The price of a parent: a rule of `acyclic.scores.local.price_of_parent`, or a number.
 PENALTY = one_of("bic", "strong", "ebic") | number(least=0)
 
@@ -80,6 +85,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     """
 
     method: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Counts up when the same table and settings lead to another answer: stored runs of the old one end there."""
     RANGES: ClassVar[Mapping[str, Range]] = {}
     knowledge: Any
     time_limit: float | Deadline | None
@@ -125,7 +132,18 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self._check_parameters()
         table = self._open(X)
         mask = self._compile(table.names)
-        found = self._find(table, mask, self._monitor(table, mask))
+        with hold_interrupts() as ctrl_c:
+            self._conclude(table, mask, self._find(table, mask, self._monitor(table, mask)))
+            if ctrl_c.pressed:
+                self._note_interrupt()
+        end = self.solution_.end
+        if not end.kind.converged and not end.kind.stopped:
+            said = f"{type(self).__name__} did not converge: {words.say(end)}"
+            warnings.warn(said, ConvergenceWarning, stacklevel=2)
+        return self
+
+    def _conclude(self, table: Table, mask: Mask, found: Found) -> None:
+        """Judge what was found."""
         self.solution_, self.digest_ = found.solution, table.digest
         self.causal_graph_, self.verdict_ = judge(table, mask, found)
         self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
@@ -133,11 +151,32 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self._exponents = table.exponents
         self.noise_variances_ = self._fit_noise(table)
         self._note_class(found.orientation)
-        end = found.solution.end
-        if not end.kind.converged and not end.kind.stopped:
-            said = f"{type(self).__name__} did not converge: {words.say(end)}"
-            warnings.warn(said, ConvergenceWarning, stacklevel=2)
-        return self
+
+    def _note_interrupt(self) -> None:
+        """Ctrl-C while the answer was judged: it is whole, but whoever would go on from here has to know."""
+        if not self.verdict_.end.kind.stopped:
+            end = Fact.of(Ended.INTERRUPTED)
+            self.solution_, self.verdict_ = replace(self.solution_, end=end), replace(self.verdict_, end=end)
+
+    def describe_run(self, table: Table) -> Key:
+        """What an answer depends on, part by part: a stored run with the same is one that can be gone on with."""
+        mask = self._compile(table.names)
+        defaults = {
+            name: _plain(name, entry.default)
+            for name, entry in inspect.signature(type(self)).parameters.items()
+            if entry.default is not entry.empty
+        }
+        given = {name: _plain(name, value) for name, value in self.get_params(deep=False).items() if name not in APART}
+        settings = {name: value for name, value in given.items() if value != defaults.get(name)}
+        start = getattr(self, "start", None)
+        return {
+            "method": self.method,
+            "method version": str(self.version),
+            "table": table.digest,
+            "knowledge": digest(mask.required, *mask.box),
+            **({} if start is None else {"start": digest(np.asarray(start, dtype=float))}),
+            **settings,
+        }
 
     def transform(self, X: Any) -> Floats:
         """Residuals (n, d): each column less its expectation given its parents."""
@@ -238,13 +277,22 @@ class ContinuousLearner(DagLearner):
     def _monitor(self, table: Table, mask: Mask) -> Monitor:
         if self.checkpoint is None:
             return super()._monitor(table, mask)
-        apart = {"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"}
-        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in apart}
-        settings["constraint"] = constraint(self.constraint)
-        given = getattr(self, "start", None)
-        start = np.asarray([] if given is None else given, dtype=float)
-        key = digest(type(self).__name__, sorted(settings.items()), table.digest, mask.required, *mask.box, start)
-        return Monitor(self.time_limit, self.callback, Checkpoint(self.checkpoint, key))
+        return Monitor(self.time_limit, self.callback, Checkpoint(self.checkpoint, self.describe_run(table)))
+
+
+def _plain(name: str, value: Any) -> str:
+    """A setting in one form: 1 and 1.0 are the same, and so are a constraint and its name."""
+    if name == "constraint":
+        made = constraint(value)
+        if not is_dataclass(made):
+            return repr(made)
+        settings = [part for part in fields(made) if part.compare]
+        own = [f"{part.name}={getattr(made, part.name)!r}" for part in settings]
+        usual = [f"{part.name}={part.default!r}" for part in settings]
+        return ", ".join([made.name, *(text for text in own if text not in usual)])
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+        return repr(int(value)) if value == value // 1 else repr(float(value))
+    return repr(value)
 
 
 def _check_scales(moments: Moments) -> None:

@@ -303,7 +303,7 @@ def _by_stability(
         draws,
         random_state=random_state,
         n_jobs=resources.n_jobs,
-        time_limit=resources.deadline.left(),
+        time_limit=resources.deadline,
         callback=resources.callback,
     )
     # A graph that is empty, or complete, is stable too: what larger penalties disagree on stays disagreed on.

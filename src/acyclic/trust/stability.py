@@ -175,7 +175,7 @@ def stability_selection(
     random_state: int | SeedSequence = 0,
     n_jobs: int | None = None,
     cluster: Any = None,
-    time_limit: float | None = None,
+    time_limit: float | Deadline | None = None,
     callback: Callback | None = None,
 ) -> Stability:
     """Learn from halves of the rows under each L1 penalty, and count how often each edge is selected.
