@@ -488,7 +488,7 @@ def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
 
     monkeypatch.setattr("acyclic.data.table.read_table", interrupted)
     assert main(["learn", "t.csv"]) == 130
-    assert "interrupted before there was anything to write" in capsys.readouterr().err
+    assert "interrupted; nothing was written" in capsys.readouterr().err
     assert list(here.iterdir()) == []
 
 

@@ -169,9 +169,7 @@ class Checkpoint:
             memory = {name.removeprefix("memory."): a for name, a in arrays.items() if name.startswith("memory.")}
             state = State(weights=arrays["weights"], inner=arrays.get("inner"), memory=memory, trace=trace, **header)
         except Exception as error:  # a broken archive can fail in any way
-            raise InputError(
-                f"{self.path} is not a checkpoint of this acyclic ({error}); name another file"
-            ) from error
+            raise InputError(f"{self.path} is not a checkpoint of this acyclic ({error}); name another file") from error
         check_key(self.path, key, self.key)
         return state
 

@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from acyclic._version import __version__
-from acyclic.cli.faults import EXITS, Exit, plain_warnings, tell
+from acyclic.cli.faults import EXITS, Exit, explain, plain_warnings, tell
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
-from acyclic.cli.terminal import Output, Stages, listed
+from acyclic.cli.terminal import Output, Stages, complain, listed
 from acyclic.facts import Ended
 
 if TYPE_CHECKING:
+    from acyclic.data.table import Table
+    from acyclic.deadline import Patience
+    from acyclic.files import NewFolder
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
+    from acyclic.learners import DagLearner
     from acyclic.result import Result
     from acyclic.types import Floats
 
@@ -73,7 +77,8 @@ def learn(
 ) -> int:
     """Learn a graph from a table; write the report and the files behind it.
 
-    Ctrl-C ends the run with the best so far, which is written too.
+    Ctrl-C ends the run with the best so far, which is written too; pressed again it ends at once. Draws of the
+    bootstrap are kept beside the folder as they come: the same command goes on where it was stopped or killed.
 
     ```
     acyclic learn sachs/table.csv --log all --out sachs-graph
@@ -98,16 +103,21 @@ def learn(
     force
         Replace the folder of an earlier run.
     """
-    from acyclic.report.folder import check_free, write_folder
+    from acyclic.deadline import hold_interrupts
+    from acyclic.report.folder import open_folder
 
     job = gather(table, settings, config, repeat, bootstrap, audit)
-    folder = check_free(out or Path(f"{job.name.split('.')[0]}-acyclic"), force=force)
-    with output.progress() as stages:
-        result, ended = _learn(job, stages)
-    write_folder(result, folder, force=force)
-    output.result(result)
-    output.say(listed(folder))
-    return _code(ended)
+    model = job.make_learner()
+    name = out or Path(f"{job.name.split('.')[0]}-acyclic")
+    with open_folder(name, force=force) as folder:
+        with output.progress() as stages:
+            stages.stage("reading")
+            data = job.read()
+        with hold_interrupts() as ctrl_c:
+            draws = job.name_draws(folder.target, model, data) if job.bootstrap else None
+            with output.progress() as stages:
+                result, interrupted = _learn(job, model, data, stages, ctrl_c, draws)
+            return _finish(result, folder, name, draws, force, output) or _code(interrupted or ctrl_c.pressed)
 
 
 @app.command
@@ -139,7 +149,7 @@ def audit(
         found = job.audit_edges(job.make_learner(), job.read(), stages.stage("audit"))
     output.data(found.to_dict())
     output.say(str(found))
-    return _code(found.end.kind)
+    return _code(found.end.kind is Ended.INTERRUPTED)
 
 
 @app.command
@@ -148,6 +158,7 @@ def bootstrap(
     /,
     *,
     draws: Whole = 100,
+    checkpoint: Path | None = None,
     config: Path | None = None,
     settings: Annotated[Settings, Flat] = DEFAULTS,
     output: Annotated[Output, Flat] = SHOWN,
@@ -165,6 +176,8 @@ def bootstrap(
         standard input.
     draws
         How often to draw.
+    checkpoint
+        File that keeps the draws as they come, from which the same command goes on.
     config
         TOML file with the settings below; flags overrule it.
     """
@@ -174,10 +187,11 @@ def bootstrap(
     job = gather(table, settings, config)
     with output.progress() as stages:
         stages.stage("reading")
-        found = job.bootstrap_edges(job.make_learner(), job.read(), draws, stages.stage("bootstrap", steps=draws))
+        model, data = job.make_learner(), job.read()
+        found = job.bootstrap_edges(model, data, draws, stages.stage("bootstrap", steps=draws), checkpoint)
     output.data(found.to_dict())
     output.say(str(found))
-    return _code(found.end.kind)
+    return _code(found.end.kind is Ended.INTERRUPTED)
 
 
 @app.command
@@ -337,27 +351,63 @@ def datasets(
     output.say(listed(folder))
 
 
-def _learn(job: Run, stages: Stages) -> tuple[Result, Ended]:
-    """Read, learn, and whatever else the run asks for; after Ctrl-C nothing more is begun, and nothing is lost."""
-    model = job.make_learner()
-    stages.stage("reading")
-    table = job.read()
+def _learn(
+    job: Run, model: DagLearner, table: Table, stages: Stages, ctrl_c: Patience, draws: Path | None
+) -> tuple[Result, bool]:
+    """Learn, and whatever else the run asks for; after Ctrl-C nothing more is begun, and nothing is lost.
+
+    Gives the result, and whether Ctrl-C ended the run.
+    """
     model.set_params(callback=stages.stage("learning", seconds=job.settings.time_limit))
     result = job.learn(model, table)
     try:
         if job.bootstrap and result.ended is not Ended.INTERRUPTED:
             callback = stages.stage("bootstrap", steps=job.bootstrap)
-            result = result.with_evidence(confidence=job.bootstrap_edges(model, table, job.bootstrap, callback))
+            found = job.bootstrap_edges(model, table, job.bootstrap, callback, draws)
+            result = result.with_evidence(confidence=found)
         if job.audit and result.ended is not Ended.INTERRUPTED:
             result = result.with_evidence(audit=job.audit_edges(model, table, stages.stage("audit")))
     except KeyboardInterrupt:
-        return result, Ended.INTERRUPTED
-    return result, result.ended
+        if ctrl_c.presses > 1:
+            raise
+        return result, True
+    return result, result.ended is Ended.INTERRUPTED
 
 
-def _code(ended: Ended) -> int:
+def _finish(result: Result, folder: NewFolder, name: Path, draws: Path | None, force: bool, output: Output) -> int:
+    """Write the folder, or where that fails another one, and show the result; 1 where it failed."""
+    from acyclic.report.folder import write_folder
+
+    failure = ""
+    try:
+        write_folder(result, folder, force=force)
+    except (OSError, AcyclicError, MemoryError) as error:
+        failure = f"{name} could not be written ({explain(error)}); {_rescue(result)}"
+    output.result(result)
+    if failure:
+        complain(failure)
+        return Exit.FAILED
+    output.say(listed(name))
+    if draws is not None and draws.exists():
+        if result.ended.stopped:
+            output.say(f"The draws so far stay in {draws}; the same command with --force goes on from there.")
+        else:
+            draws.unlink()
+    return 0
+
+
+def _rescue(result: Result) -> str:
+    from acyclic.report.folder import rescue_result
+
+    try:
+        return f"the result is in {rescue_result(result)}"
+    except (OSError, MemoryError) as error:
+        return f"nor could a folder for temporary files ({explain(error)})"
+
+
+def _code(interrupted: bool) -> int:
     """The exit code: 130 where Ctrl-C ended the run, as shells have it."""
-    return Exit.INTERRUPTED if ended is Ended.INTERRUPTED else Exit.FINE
+    return Exit.INTERRUPTED if interrupted else Exit.FINE
 
 
 def _graph(path: Path) -> Dag | Cpdag:

@@ -51,7 +51,7 @@ _FLAGS = {
 def tell(error: BaseException, app: App, arguments: list[str]) -> Exit:
     """Say in one sentence what ended a command, after the trace if ``--debug`` asks for it; the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        complain("interrupted before there was anything to write")
+        complain("interrupted; nothing was written")
         return Exit.INTERRUPTED
     if isinstance(error, CycloptsError):
         chain = " ".join(["acyclic", *(error.command_chain or ()), "--help"])
@@ -59,7 +59,7 @@ def tell(error: BaseException, app: App, arguments: list[str]) -> Exit:
         return Exit.USAGE
     if "--debug" in arguments:
         sys.stderr.write(make_legible("".join(traceback.format_exception(error))))
-    sentence = _explain(error, _flags_of(app, arguments))
+    sentence = explain(error, _flags_of(app, arguments))
     if sentence is None:
         advice = "" if "--debug" in arguments else "; run the same command with --debug for its trace"
         complain(f"this is a fault of acyclic ({_name(error)}){advice}")
@@ -106,7 +106,7 @@ def plain_warnings() -> Iterator[None]:
         yield
 
 
-def _explain(error: BaseException, flags: Collection[str]) -> str | None:
+def explain(error: BaseException, flags: Collection[str] = ()) -> str | None:
     """What an error says; None of one that nobody foresaw."""
     if isinstance(error, AcyclicError):
         return error.say(lambda argument: show_flag(argument, flags))

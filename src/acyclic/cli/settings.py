@@ -191,13 +191,27 @@ class Run:
             return learn_with(model, table, expected=self.expected, table_name=self.name, run=self.provenance())
 
     def bootstrap_edges(
-        self, model: DagLearner, table: Table, draws: int, callback: Callback | None = None
+        self,
+        model: DagLearner,
+        table: Table,
+        draws: int,
+        callback: Callback | None = None,
+        checkpoint: Path | None = None,
     ) -> Bootstrap:
         """How often each edge comes back when the rows are drawn again; a fitted model is not fitted again."""
         from acyclic.trust.bootstrap import bootstrap
 
         spread: dict[str, Any] = {"n_jobs": self.settings.jobs, "cluster": self.settings.cluster}
-        return bootstrap(model, table, draws, **self._trusting(model), **spread, callback=callback)
+        kept: dict[str, Any] = {"callback": callback, "checkpoint": checkpoint}
+        return bootstrap(model, table, draws, **self._trusting(model), **spread, **kept)
+
+    def name_draws(self, folder: Path, model: DagLearner, table: Table) -> Path:
+        """Where the draws of this very run are kept until its folder is written: beside that."""
+        from acyclic.running import digest
+        from acyclic.trust.bootstrap import describe_draws
+
+        key = describe_draws(model, table, self.settings.seed or 0)
+        return folder.with_name(f"{folder.name[:200]}-{digest(sorted(key.items()))[:12]}.draws")
 
     def audit_edges(self, model: DagLearner, table: Table, callback: Callback | None = None) -> Audit:
         """What the graph owes to units and assumptions; a fitted model is not fitted again."""

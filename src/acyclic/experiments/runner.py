@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import sys
 import threading
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from importlib import metadata
 from typing import Any
 
@@ -112,7 +110,7 @@ def compute_all(
     forecast = _Forecast(waiting, store.seconds())
     failures: list[Record] = []
     computed, interrupted = 0, False
-    stream = compute_answers(_job, os.getpid(), waiting, Resources(n_jobs, cluster))
+    stream = compute_answers(_job, None, waiting, Resources(n_jobs, cluster))
     try:
         for number, record, failure in stream:
             found = record or _failed(waiting[number], failure, failure)
@@ -157,22 +155,8 @@ def compute(case: Case) -> Record:
     return replace(failed, seconds=time.perf_counter() - wall, cpu_seconds=time.thread_time() - cpu)
 
 
-def _job(parent: int, number: int, case: Case, deadline: Deadline) -> Answer:
-    if os.getppid() == parent:
-        _follow(parent)
+def _job(_: None, number: int, case: Case, deadline: Deadline) -> Answer:
     return number, compute(case), ""
-
-
-@cache
-def _follow(parent: int) -> None:
-    """End this process soon after its parent: nobody else would take its answers."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _failed(case: Case, verdict: str, trace: str) -> Record:

@@ -290,9 +290,8 @@ def _plain(name: str, value: Any) -> str:
         own = [f"{part.name}={getattr(made, part.name)!r}" for part in settings]
         usual = [f"{part.name}={part.default!r}" for part in settings]
         return ", ".join([made.name, *(text for text in own if text not in usual)])
-    if isinstance(value, int | float | np.number) and not isinstance(value, bool):
-        return repr(int(value)) if value == value // 1 else repr(float(value))
-    return repr(value)
+    plain = value.item() if isinstance(value, np.generic) else value
+    return repr(int(plain)) if isinstance(plain, float) and plain.is_integer() else repr(plain)
 
 
 def _check_scales(moments: Moments) -> None:

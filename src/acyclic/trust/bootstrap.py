@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +41,9 @@ from acyclic.ranges import (
     takes,
     whole,
 )
+from acyclic.running import Key, digest
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
-from acyclic.trust.workers import Harvest, Resources, draw_seeds, run_draws
+from acyclic.trust.workers import Harvest, Kept, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
 
 __all__ = ["Bootstrap", "bootstrap"]
@@ -234,6 +237,7 @@ def bootstrap(
     first: DagLearner | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Bootstrap:
     """Learn again from tables drawn with replacement, and count how often each edge comes back.
 
@@ -263,6 +267,10 @@ def bootstrap(
         Seconds after which the draws done so far are returned; a draw cut short does not count.
     callback : callable, optional
         Called with a `Progress` after each draw; a true answer ends the run.
+    checkpoint : path, optional
+        File that keeps each draw as it comes; with it the same call goes on where one was stopped or killed, to the
+        same bits, also for more draws. For estimators and methods by name. Where the fit to the table itself is cut
+        short, from which the draws start, it is left alone.
 
     Examples
     --------
@@ -275,11 +283,42 @@ def bootstrap(
     resources = Resources(n_jobs, cluster, time_limit, callback)
     seeds, source, chosen = draw_seeds(random_state, draws), Table.open(table), resolve_learner(learner, knowledge)
     whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-    harvest = _NOTHING
-    if whole.end.kind is not Ended.INTERRUPTED:
-        shared = _Shared(source, chosen, whole.reached if warm_start else None)
-        harvest = run_draws(_draw, shared, seeds, resources)
-    return _summarise(source, whole, harvest, len(seeds))
+    shared = _Shared(source, chosen, whole.reached if warm_start else None)
+    with ExitStack() as stack:
+        kept = None
+        if checkpoint is not None and not whole.end.kind.stopped:
+            key = describe_draws(chosen, source, random_state, warm_start=warm_start, first=first)
+            kept = stack.enter_context(closing(Kept(checkpoint, key)))
+        harvest = _NOTHING
+        if whole.end.kind is not Ended.INTERRUPTED:
+            harvest = _run(shared, seeds, resources, kept)
+        return _summarise(source, whole, harvest, len(seeds))
+
+
+def _run(shared: _Shared, seeds: list[SeedSequence], resources: Resources, kept: Kept | None) -> Harvest:
+    if kept is None:
+        return run_draws(_draw, shared, seeds, resources)
+    known = {draw: _Found.from_plain(plain) for draw, plain in kept.draws.items()}
+    return run_draws(_draw, shared, seeds, resources, known, lambda draw, found: kept.add(draw, found.to_plain()))
+
+
+def describe_draws(
+    learner: Learner,
+    table: Table,
+    random_state: int | SeedSequence = 0,
+    *,
+    warm_start: bool = True,
+    first: DagLearner | None = None,
+) -> Key:
+    """What the draws of a bootstrap depend on, whatever their number."""
+    if not isinstance(learner, DagLearner):
+        raise InputError("checkpoint is for estimators and methods by name; what a function does cannot be compared")
+    key = dict(learner.describe_run(table))
+    root = random_state if isinstance(random_state, SeedSequence) else SeedSequence(int(random_state))
+    key |= {"random_state of the draws": f"{root.entropy}, {root.spawn_key}", "warm_start": str(bool(warm_start))}
+    if first is not None and warm_start and (other := first.describe_run(table)) != learner.describe_run(table):
+        key["first"] = digest(sorted(other.items()))
+    return key
 
 
 _NOTHING = Harvest({}, {}, Fact(Ended.INTERRUPTED))
@@ -309,6 +348,17 @@ class _Found:
     weights: Floats
     undetermined: Bools
     converged: bool
+
+    def to_plain(self) -> list[Any]:
+        """Plain values for JSON, which holds every bit of a number."""
+        return [self.places.tolist(), self.weights.tolist(), self.undetermined.astype(int).tolist(), self.converged]
+
+    @classmethod
+    def from_plain(cls, plain: list[Any]) -> _Found:
+        """The inverse of `to_plain`."""
+        places, weights, undetermined, converged = plain
+        integers = np.array(places, dtype=np.intp)
+        return cls(integers, np.array(weights, dtype=float), np.array(undetermined, dtype=bool), bool(converged))
 
 
 def _draw(shared: _Shared, seed: SeedSequence, deadline: Deadline) -> _Found | None:

@@ -12,16 +12,16 @@ from numpy.random import SeedSequence, default_rng
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError
-from acyclic.facts import Fact, Remark
+from acyclic.facts import Ended, Fact, Remark
 from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names, show_name
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
 from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
 from acyclic.scores.regression import least_squares
-from acyclic.trust.bootstrap import note_rows
-from acyclic.trust.workers import draw_seeds
-from acyclic.types import Bools, Floats
+from acyclic.trust.bootstrap import note_rows, note_shortfall
+from acyclic.trust.workers import Harvest, Resources, draw_seeds
+from acyclic.types import Bools, Callback, Floats
 
 __all__ = ["TotalEffects", "total_effects"]
 
@@ -139,6 +139,8 @@ def total_effects(
     *,
     level: float = 0.9,
     random_state: int | SeedSequence = 0,
+    time_limit: float | None = None,
+    callback: Callback | None = None,
 ) -> TotalEffects:
     """Total effects of a linear model on a graph, refitted by least squares on each node's parents in every draw.
 
@@ -155,6 +157,10 @@ def total_effects(
     level : float
         Share of the draws inside of each interval.
     random_state : int or SeedSequence
+    time_limit : float, optional
+        Seconds after which the intervals are those of the draws so far, of which there is one at least.
+    callback : callable, optional
+        Called with a `Progress` after each draw; a true answer, or Ctrl-C, ends the run likewise.
 
     Examples
     --------
@@ -170,11 +176,31 @@ def total_effects(
     source = _match(dag, table)
     edges = dag.adjacency
     seeds = draw_seeds(random_state, draws)
-    drawn = np.array([_effects(source.resampled(default_rng(seed)).moments, edges) for seed in seeds])
-    lower, upper = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     point = _effects(source.moments, edges)
-    notes = (*note_rows(source), Fact.of(Remark.GRAPH_TAKEN_AS_GIVEN))
-    return TotalEffects(dag.names, point, lower, upper, float(level), len(seeds), notes)
+    drawn, end = _draw(source, edges, seeds, Resources(time_limit=time_limit, callback=callback))
+    lower, upper = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
+    notes = (*note_rows(source), *note_shortfall(Harvest(dict(enumerate(drawn)), {}, end), len(seeds)))
+    notes = (*notes, Fact.of(Remark.GRAPH_TAKEN_AS_GIVEN))
+    return TotalEffects(dag.names, point, lower, upper, float(level), len(drawn), notes)
+
+
+def _draw(
+    table: Table, edges: Bools, seeds: list[SeedSequence], resources: Resources
+) -> tuple[list[Floats], Fact[Ended]]:
+    """Effects in tables drawn again, at least one, and how that ended."""
+    drawn: list[Floats] = []
+    try:
+        for seed in seeds:
+            if drawn and resources.deadline.passed():
+                return drawn, resources.deadline.end()
+            drawn.append(_effects(table.resampled(default_rng(seed)).moments, edges))
+            if resources.ends_after(len(drawn), len(seeds)) and len(drawn) < len(seeds):
+                return drawn, Fact.of(Ended.CALLBACK)
+    except KeyboardInterrupt:
+        if not drawn:
+            raise
+        return drawn, Fact.of(Ended.INTERRUPTED)
+    return drawn, Fact.of(Ended.COMPLETE)
 
 
 def _match(dag: Dag, table: Any) -> Table:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,9 +18,11 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
-from acyclic.deadline import Deadline
+from acyclic.deadline import Deadline, allow_interrupts
 from acyclic.errors import Argument, InputError, MissingExtraError
 from acyclic.facts import Ended, Fact
+from acyclic.files import Journal
+from acyclic.running import Key, Monitor, check_key
 from acyclic.types import Callback, Progress
 
 Payload = TypeVar("Payload")
@@ -76,32 +80,83 @@ class Harvest:
     end: Fact[Ended]
 
 
-def run_draws(task: Task[Payload], payload: Payload, seeds: list[SeedSequence], resources: Resources) -> Harvest:
+class Kept:
+    """Draws that are written as they come, and found again by a run that goes on from them.
+
+    Parameters
+    ----------
+    path : path
+    key : Key
+        What the draws depend on; a file of other draws is refused.
+    """
+
+    FORMAT = "acyclic draws 1"
+
+    def __init__(self, path: str | os.PathLike[str], key: Key) -> None:
+        head = {"format": self.FORMAT, "key": dict(key)}
+        self._journal, self._synced = Journal(path, head), time.monotonic()
+        try:
+            if self._journal.head.get("format") != self.FORMAT:
+                raise InputError(f"{path} holds no draws of this version of acyclic; name another file")
+            check_key(path, self._journal.head.get("key", {}), key)
+        except BaseException:
+            self.close()
+            raise
+        self.draws: dict[int, Any] = {int(draw): plain for draw, plain in self._journal.entries}
+
+    def add(self, draw: int, plain: Any) -> None:
+        """Write a draw; a disk that is full now must not cost the others."""
+        try:
+            self._journal.append([draw, plain])
+            if time.monotonic() - self._synced > Monitor.every:
+                self._journal.sync()
+                self._synced = time.monotonic()
+        except OSError as error:
+            said = f"draws could not be kept in {self._journal.path} ({error.strerror or error}); the run goes on"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._journal.close()
+
+
+def run_draws(
+    task: Task[Payload],
+    payload: Payload,
+    seeds: list[SeedSequence],
+    resources: Resources,
+    answers: Mapping[int, Any] | None = None,
+    keep: Callable[[int, Any], None] = lambda draw, answer: None,
+) -> Harvest:
     """Compute every draw, each answer a function of payload and seed alone.
 
     A draw whose process dies is computed again; if that fails too it is lost, and only that one. Time limit, callback
-    and Ctrl-C end the run with what is there.
+    and Ctrl-C end the run with what is there. Draws whose ``answers`` are known are not computed; ``keep`` is told each
+    new one.
     """
-    answers: dict[int, Any] = {}
+    known = {draw: answer for draw, answer in (answers or {}).items() if draw < len(seeds)}
+    waiting = [draw for draw in range(len(seeds)) if draw not in known]
     lost: dict[int, str] = {}
-    stream = compute_answers(partial(_guarded, task), payload, seeds, resources)
     end = Fact.of(Ended.COMPLETE)
+    stream = compute_answers(partial(_guarded, task), payload, [seeds[draw] for draw in waiting], resources)
     try:
-        for draw, answer, failure in stream:
-            if failure:
-                lost[draw] = failure
-            elif answer is not None:
-                answers[draw] = answer
-            if resources.ends_after(len(answers), len(seeds)):
-                end = Fact.of(Ended.CALLBACK)
-                break
+        with allow_interrupts():
+            for number, answer, failure in stream:
+                if failure:
+                    lost[waiting[number]] = failure
+                elif answer is not None:
+                    known[waiting[number]] = answer
+                    keep(waiting[number], answer)
+                if resources.ends_after(len(known), len(seeds)):
+                    end = Fact.of(Ended.CALLBACK)
+                    break
     except KeyboardInterrupt:
         end = Fact.of(Ended.INTERRUPTED)
     finally:
         stream.close()
-    if end.kind.converged and len(answers) + len(lost) < len(seeds):
+    if end.kind.converged and len(known) + len(lost) < len(seeds):
         end = resources.deadline.end()
-    return Harvest(dict(sorted(answers.items())), dict(sorted(lost.items())), end)
+    return Harvest(dict(sorted(known.items())), dict(sorted(lost.items())), end)
 
 
 Answer = tuple[int, Any, str]
@@ -111,10 +166,17 @@ Answers = Generator[Answer, None, None]
 def compute_answers(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
     """Answers as they come: `job(payload, number, item, deadline)` gives (number, answer, failure) for each item.
 
-    A job whose process dies is done again; if that fails too its failure is told, and only that one.
+    A job whose process dies is done again; if that fails too its failure is told, and only that one. Processes of this
+    machine end soon after the one that started them. After the deadline nothing is begun.
     """
+    if not items or resources.deadline.passed():
+        return _nothing()
     stream = _on_cluster if resources.cluster is not None else _on_this_machine
     return stream(job, payload, items, resources)
+
+
+def _nothing() -> Answers:
+    yield from ()
 
 
 def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequence, deadline: Deadline) -> Answer:
@@ -157,9 +219,11 @@ def _on_this_machine(job: Callable[..., Answer], payload: Any, items: Sequence[A
 def _pooled(
     job: Callable[..., Answer], payload: Any, items: Mapping[int, Any], resources: Resources
 ) -> Generator[Answer, None, None]:
-    with parallel_config(backend="loky", inner_max_num_threads=1):
+    with _processes():
         parallel = Parallel(n_jobs=resources.n_jobs, return_as="generator_unordered", batch_size=1)
-    stream = parallel(delayed(job)(payload, number, item, resources.deadline) for number, item in items.items())
+    # What waits for a process of this machine must not gain time by it: the moment is sent, not the seconds left.
+    until = resources.deadline.at, resources.deadline.limit
+    stream = parallel(delayed(_local)(os.getpid(), until, job, payload, number, item) for number, item in items.items())
     try:
         for answer in stream:  # noqa: UP028 - closed below, where the warning is silenced
             yield answer
@@ -168,6 +232,34 @@ def _pooled(
             # To close the stream early is how a run ends before its time, not an oversight to warn of.
             warnings.simplefilter("ignore", UserWarning)
             stream.close()
+
+
+def _processes() -> Any:
+    """Where joblib starts processes: on one thread each, and watching this one from their first moment."""
+    try:
+        return parallel_config(backend="loky", inner_max_num_threads=1, initializer=_follow, initargs=(os.getpid(),))
+    except TypeError:  # joblib before 1.5; they watch from their first job on
+        return parallel_config(backend="loky", inner_max_num_threads=1)
+
+
+def _local(
+    parent: int, until: tuple[float, float | None], job: Callable[..., Answer], payload: Any, number: int, item: Any
+) -> Answer:
+    _follow(parent)
+    return job(payload, number, item, Deadline.at_moment(*until))
+
+
+@cache
+def _follow(parent: int) -> None:
+    """End this process soon after its parent: nobody else would take its answers."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    if hasattr(os, "getppid") and os.getpid() != parent:
+        threading.Thread(target=watch, name="acyclic-parent", daemon=True).start()
 
 
 def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
