@@ -19,7 +19,8 @@ AFTER = 3.0
 NEURAL = ("notears-mlp", "dag-gnn", "gran-dag")
 CASES = ("limit 0", "limit 3", "Ctrl-C")
 FIT = """
-import sys, time, acyclic
+import signal, sys, time, acyclic
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored in the background
 from acyclic.learners import make_learner
 method, d, case = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 table = acyclic.read_table(acyclic.simulate(n_nodes=d, n=1000, random_state=1).X)

@@ -12,6 +12,7 @@ import acyclic
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
+from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 
 DATA = acyclic.simulate(n_nodes=6, n=200, random_state=3)
@@ -59,17 +60,25 @@ def test_workers_whose_wall_clock_is_ahead_lose_no_draw(n_jobs):
     assert found.edge.tobytes() == bootstrap(acyclic.learn, DATA.X, 4).edge.tobytes()
 
 
-def test_a_wall_clock_that_is_set_forward_cuts_no_run(monkeypatch):
+@pytest.mark.parametrize("jump", [3600.0, A_DAY, -A_DAY])
+def test_a_wall_clock_that_is_set_changes_nothing(monkeypatch, tmp_path, jump):
     clock, shift = time.time, [0.0]
     monkeypatch.setattr(time, "time", lambda: clock() + shift[0])
 
-    def set_forward(progress):
-        shift[0] = A_DAY
+    def set_clock(progress):
+        shift[0] = jump
 
-    found = bootstrap("auto", DATA.X, 4, time_limit=300.0, callback=set_forward)
+    settings = {"time_limit": 300.0, "callback": set_clock}
+    found = bootstrap("auto", DATA.X, 4, **settings, checkpoint=tmp_path / "draws")
     assert shift[0] and found.draws == 4 and found.end.kind is Ended.COMPLETE
     shift[0] = 0.0
-    assert acyclic.learn(DATA.X, time_limit=300.0, callback=set_forward).verdict.converged and shift[0]
+    model = acyclic.Golem(checkpoint=tmp_path / "run.npz", **settings).fit(DATA.X)
+    assert shift[0] and model.verdict_.converged and (tmp_path / "run.npz").exists()
+    shift[0] = 0.0
+    assert acyclic.learn(DATA.X, **settings).verdict.converged and shift[0]
+    shift[0] = 0.0
+    judged = audit(DATA.X, **settings)
+    assert shift[0] and judged.end.kind is Ended.COMPLETE and judged.refits == 4
 
 
 def test_no_module_asks_the_wall_clock_for_seconds():

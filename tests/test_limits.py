@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -12,6 +14,7 @@ from acyclic.cli import main
 from acyclic.deadline import allow_interrupts, hold_interrupts
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Remark
+from acyclic.files import collect_leftovers
 from acyclic.learners import base
 from acyclic.report import folder as folders
 from acyclic.trust import workers
@@ -231,6 +234,30 @@ class TestFolder:
         assert str(place) in capsys.readouterr().err
         assert acyclic.load(place / "result.json").graph == acyclic.learn(table).graph
         assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", table]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("megabytes", [600, 1000, 1300])
+    def test_too_little_memory_harms_no_earlier_run(self, tmp_path, megabytes):
+        """Some of these end in another library, by force: what it leaves is gone after the next start."""
+        import resource
+
+        limit = megabytes * 2**20
+        X = acyclic.simulate(n_nodes=300, n=3000, random_state=1).X
+        np.savetxt(tmp_path / "t.csv", X, delimiter=",", header=",".join(f"x{i}" for i in range(300)), comments="")
+        folders.write_files(dict.fromkeys(folders.FILES, "earlier"), tmp_path / "run")
+        ended = subprocess.run(
+            [sys.executable, "-m", "acyclic", "learn", "t.csv", "--out", "run", "--force", "--quiet"],
+            cwd=tmp_path,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode
+        assert ended.returncode != 1 or len(ended.stderr.splitlines()) == 1, ended.stderr
+        assert {path.read_text() for path in (tmp_path / "run").iterdir()} == {"earlier"}
+        collect_leftovers(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "t.csv"]
 
     def test_draws_are_kept_until_the_folder_is_written(self, table, tmp_path, monkeypatch):
         seen = []

@@ -15,6 +15,7 @@ from acyclic.cli.faults import EXITS, Exit, explain, plain_warnings, tell
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
 from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.errors import AcyclicError
 from acyclic.facts import Ended
 
 if TYPE_CHECKING:

@@ -34,8 +34,9 @@ class Exit(IntEnum):
 
 
 EXITS = (
-    f"Exit codes: {Exit.FINE:d} fine; {Exit.FAILED:d} the run failed or the input cannot be used; {Exit.USAGE:d} wrong "
-    f"usage; {Exit.FAULT:d} a fault of acyclic; {Exit.INTERRUPTED:d} interrupted, and what was found is written."
+    f"Exit codes: {Exit.FINE:d} fine, also at the time limit; {Exit.FAILED:d} the run failed, the input cannot be used "
+    f"or the result not be written; {Exit.USAGE:d} wrong usage; {Exit.FAULT:d} a fault of acyclic; "
+    f"{Exit.INTERRUPTED:d} interrupted, and what was found is written unless Ctrl-C was pressed twice."
 )
 # Flags that have another name than the argument they are handed to, by which messages speak of it.
 _FLAGS = {

@@ -25,6 +25,9 @@ from acyclic.types import Bools
 
 Nodes = frozenset[int]
 
+GLANCE = 32
+"""After so many nodes the clock is looked at: among some hundred nodes the operators of one take milliseconds."""
+
 
 @dataclass(frozen=True, order=True)
 class Operator:
@@ -129,7 +132,11 @@ class GreedyEquivalenceSearch:
         state: State,
     ) -> None:
         """Take the best operators until there is none."""
-        table = {y: operators(y) for y in range(self.scores.n_nodes)}
+        table = {}
+        for y in range(self.scores.n_nodes):
+            table[y] = operators(y)
+            if y % GLANCE == GLANCE - 1:
+                monitor.deadline.check()
         while (dag := self._best(table, apply)) is not None:
             before, self.current = self.current, EquivalenceClass(dag)
             self.total = self.scores.total(dag)

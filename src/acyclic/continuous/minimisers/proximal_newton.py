@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from acyclic._native import elastic_nets
+from acyclic._native.watching import LONG
 from acyclic.continuous.problem import Penalty, Point, Problem
 from acyclic.deadline import Deadline
 from acyclic.facts import Ended, Fact
@@ -40,6 +41,7 @@ def proximal_newton(
 
     Ends when a step promises less than ``tolerance`` of the objective's size, or when rounding leaves no descent.
     """
+    _check_if_long(problem, monitor.deadline)
     point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
         weights, total, size = point.weights, point.total, problem.score.size(point.objective)
@@ -48,7 +50,7 @@ def proximal_newton(
         if not slope < -tolerance * size:
             return point
         del point  # at large d the memory of its gradients counts
-        following = _line_search(problem, penalty, weights, total, target, slope)
+        following = _line_search(problem, penalty, weights, total, target, slope, monitor.deadline)
         if following is None:
             return problem.at(weights, penalty)
         point = following
@@ -67,7 +69,13 @@ def _promised(problem: Problem, point: Point, target: Floats) -> float:
 
 
 def _line_search(
-    problem: Problem, penalty: Penalty, weights: Floats, total: float, target: Floats, slope: float
+    problem: Problem,
+    penalty: Penalty,
+    weights: Floats,
+    total: float,
+    target: Floats,
+    slope: float,
+    deadline: Deadline,
 ) -> Point | None:
     """The first of the points 1, ½, ¼, … of the way to the target with sufficient decrease (Armijo), or None."""
     # 1e-4 is the usual constant of Armijo's rule; where 33 halvings do not help, the slope itself was rounding.
@@ -78,7 +86,14 @@ def _line_search(
             return candidate
         del candidate
         length /= 2
+        _check_if_long(problem, deadline)
     return None
+
+
+def _check_if_long(problem: Problem, deadline: Deadline) -> None:
+    """Look at the clock within a step, where evaluations take so long that kernels are watched too."""
+    if problem.d**3 >= LONG:
+        deadline.check()
 
 
 def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Deadline) -> Floats:

@@ -20,6 +20,9 @@ from acyclic.types import Floats
 DAMPING = 1.0
 """What the first step of a minimisation adds to the curvature, in units of it: less, and units saturate for good."""
 
+GLANCE = 16
+"""After so many nodes the clock is looked at: among forty, the model of one takes ten milliseconds."""
+
 SETBACK = 16.0
 """Factor on the damping of all nodes where the step of all together fails, though each node's own part was kept: two of
 the ordinary factors of 4 at once, so that five failures in a row lead from the first damping to where it gives up."""
@@ -115,6 +118,8 @@ def _model_minimisers(
         change = g @ step + 0.5 * step @ Q @ step + r @ (there**2 - here**2) + l1 @ (np.abs(there) - np.abs(here))
         if change < 0:
             target[node, which], promised[node] = there, -change
+        if node % GLANCE == GLANCE - 1:
+            deadline.check()
     return target, promised
 
 
