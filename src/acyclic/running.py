@@ -190,6 +190,8 @@ class Monitor:
     ----------
     deadline : Deadline
         Until when the run may go on; kernels and long loops are given it.
+    told : (float, float)
+        Objective and constraint that the last step told.
     edges : callable
         Counts the edges in the variables of a state, for which weights are taken unless a learner says otherwise.
     """
@@ -207,6 +209,7 @@ class Monitor:
         self.callback, self.checkpoint = callback, checkpoint
         self.started = self.saved = time.monotonic()
         self.before = 0.0
+        self.told = np.nan, np.nan
         self.edges: Callable[[Floats], int] = np.count_nonzero
 
     def begin(self, fresh: State) -> State:
@@ -220,6 +223,7 @@ class Monitor:
     ) -> None:
         """Note one step of a run; raises Stopped when it has to end."""
         now = time.monotonic()
+        self.told = objective, h
         state.seconds = self.before + now - self.started
         if ended or self.callback:
             edges = int(self.edges(state.reached))

@@ -31,7 +31,8 @@ class Verdict:
     n_nodes, n_edges : int
         Of the graph that is returned, which is acyclic: checked combinatorially, since nothing else is returned.
     h : float
-        Exact geometric constraint Σ_{i ≤ d} tr (W∘W)ⁱ of the weights before any cut; nan where there is no such matrix.
+        Exact geometric constraint Σ_{i ≤ d} tr (W∘W)ⁱ of the weights before any cut; nan where there is no such matrix,
+        and where a run of hundreds of columns was stopped.
     threshold : float
         Absolute cut that was applied to the weights.
     n_cut : int

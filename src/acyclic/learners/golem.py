@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from joblib import effective_n_jobs
 
+from acyclic._native.watching import LONG
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.soft_penalty import SoftPenalty
 from acyclic.continuous.minimisers import STEPS_ALONE, Adam, lbfgs, proximal_newton
@@ -140,6 +141,8 @@ class Golem(ContinuousLearner):
         detour = self._detour() if self._detour() > 1 else None
         loop, minimise = SoftPenalty(self.h_weight, detour, tuple(way)), self._minimiser()
         state = monitor.run(lambda s: loop(last, minimise, monitor, s), State(last.start(self.start)))
+        if state.end is not None and state.end.kind.stopped and last.d**3 >= LONG:
+            return state.solution(*monitor.told)
         point = last.at(state.reached, Penalty(alpha=self.h_weight))
         return state.solution(point.objective, point.h)
 
