@@ -222,7 +222,7 @@ def flop_in(ours, measured):
 
     The first descent counts as a restart.
     """
-    count = 101 * ours["cpu"] / measured["cpu"] - 1 if "cpu" in measured else 0
+    count = 101 * ours["cpu"] / max(measured["cpu"], 1e-6) - 1 if "cpu" in measured else 0
     method = Method("FLOP, 100 restarts")
     method.options["restarts"] = max(0, round(count))
     method.name, method.made_by = f"FLOP, in the time of {ours['key'][2]}", f"{method.made_by} for {ours['key'][3]}"

@@ -113,14 +113,15 @@ def empty(X, price):
 
 
 def processor_seconds():
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
+    """Of this process and its children. Not by time.process_time: under a limit Linux moves that in steps of 4 ms."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def limit(seconds):
     """End this process when it has had so many processor seconds more: a busy machine must not decide who is slow."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (ceil(time.process_time() + seconds), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CPU, (ceil(processor_seconds() + seconds), resource.RLIM_INFINITY))
 
 
 def small_table():

@@ -1,4 +1,5 @@
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -160,6 +161,22 @@ def test_a_fit_is_a_process_with_its_own_clock(rows_of_four, tmp_path):
     assert answer["cpu"] > 0 and answer["megabytes"] > 10
     failed = peers.fit(honest_fits.Method("learn", speed=9), rows_of_four, 120)
     assert "speed" in failed["error"] and json.dumps(failed)
+
+
+def test_the_clock_moves_under_a_limit():
+    """In a process of its own, which the limit is for; each round takes far less than a tick, but not nothing."""
+    lines = [
+        "import sys; sys.path.insert(0, sys.argv[1])",
+        "import honest_worker as worker",
+        "worker.limit(60)",
+        "for _ in range(20):",
+        "    start = worker.processor_seconds()",
+        "    sum(range(20_000))",
+        "    print(worker.processor_seconds() - start)",
+    ]
+    command = [sys.executable, "-c", "\n".join(lines), str(FOLDER)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert all(float(line) > 0 for line in done.stdout.split())
 
 
 @pytest.mark.slow
