@@ -113,6 +113,11 @@ def make_legible(text: str) -> str:
     return "".join(character if _is_shown(character) else _escape(character) for character in text)
 
 
+def show_name(name: str) -> str:
+    """Give the name of a node or column as it appears in messages: bare if that is legible, else quoted and escaped."""
+    return name if name and name.isprintable() and name == name.strip() else repr(name)
+
+
 def suggest(word: str, known: Iterable[str]) -> str:
     """A question to append to a message on an unknown name: which of those that there are was meant; empty if none.
 

@@ -176,7 +176,8 @@ ARRAY = Range("an array of numbers", lambda value: _is_array(value))
 SECONDS = (
     Range("a number of seconds, at least 0", lambda value: isinstance(value, Deadline) or is_time_limit(value)) | NONE
 )
-DRAWS = whole(least=1, most=10**6)
+MOST_DRAWS = 10**6
+DRAWS = whole(least=1, most=MOST_DRAWS)
 SEED = whole(least=0)
 SEEDS = SEED | an_instance("a SeedSequence", SeedSequence)
 JOBS = (

@@ -192,7 +192,7 @@ def test_fewer_rows_are_a_prefix_of_more_rows(scheme):
 
 
 def test_what_a_scheme_does_not_take_is_refused():
-    with pytest.raises(InputError, match="scheme is 'onion'; give one of 'raw', 'standardized', 'iscm', 'dao'"):
+    with pytest.raises(InputError, match="scheme has to be one of raw, standardized, iscm, dao; got 'onion'"):
         simulate(scheme="onion")
     for scheme in ("dao", "standardized"):
         with pytest.raises(InputError, match="for linear models, and sem is 'mlp'"):

@@ -436,7 +436,7 @@ BROKEN_FILES = {
     "negative weight": ("t.csv", "a,w\n1,2\n3,-1\n4,1\n", {"weights": "w"}, "weight of line 3 is -1.0"),
     "long separator": ("t.csv", GOOD, {"separator": "::"}, "separator is '::'; give one ASCII character"),
     "odd decimal mark": ("t.csv", GOOD, {"decimal": "'"}, "decimal is \"'\"; give '.' or ','"),
-    "nulls as one string": ("t.csv", GOOD, {"null_values": [5]}, "null_values is .*; give a list of strings"),
+    "nulls as one string": ("t.csv", GOOD, {"null_values": [5]}, "null_values has to be text, or a list of names"),
     "too few names": ("t.csv", GOOD, {"names": ["q"]}, "1 names were given for 2 nodes"),
     "parquet that is not": ("t.parquet", GOOD, {}, "no .parquet file: it begins with b'a,b"),
     "broken parquet": ("t.parquet", b"PAR1" + bytes(40), {}, "cannot be read as a table"),

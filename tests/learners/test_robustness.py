@@ -177,11 +177,8 @@ def test_any_table_gives_a_dag_and_a_verdict_or_an_error_in_words(learner, drawn
         ([[1.0, np.nan], [2.0, 3.0]], "'x1' .first in row 0."),
         ([[1.0, 2.0], [np.inf, 3.0]], "'x0' .first in row 1."),
         ([["a", "b"], ["c", "d"]], "numbers|convert|numeric"),
-        (np.full((3, 2), 1e200) * [[1, 2], [3, 5], [4, 4]], "not finite; rescale"),
-        (pd.DataFrame({"age": [1, 2, 3], "sex": ["m", "f", "m"]}), "'sex'"),
         (pd.DataFrame({"age": [1, None, 3], "sex": [0, 1, 1]}), "'age'"),
         (pl.DataFrame({"age": [1.0, None, 3.0]}), "'age'"),
-        (np.array([[1e100, 1e-100], [2e100, 3e-100], [0, 0]]), "'x1' .1.2e-100. and 'x0' .8.2e.99. are too far apart"),
     ],
 )
 @pytest.mark.parametrize("learner", [Notears(), Golem()], ids=["notears", "golem"])

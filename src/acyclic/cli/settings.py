@@ -345,7 +345,7 @@ def _is_plain(value: Any) -> bool:
 def _ranges() -> dict[str, Range]:
     """What each setting may be: what its type says, or what the function it is handed to says where that is less."""
     from acyclic.learners.base import COMMON
-    from acyclic.ranges import DRAWS, FLAG, JOBS, MAPPING, PATH, SECONDS, TEXT, Range, each, number, one_of, whole
+    from acyclic.ranges import FLAG, JOBS, MAPPING, MOST_DRAWS, PATH, SECONDS, TEXT, Range, each, number, one_of, whole
 
     kinds = {bool: FLAG, float: number(), int: whole(least=0), str: TEXT, Path: PATH, tuple: each(TEXT)}
     value = Range("text, a number, true or false, or a list of these", _is_plain)
@@ -360,4 +360,4 @@ def _ranges() -> dict[str, Range]:
     ranges = {name: of(hint) for name, hint in get_type_hints(Settings).items()}
     ranges |= {"threshold": COMMON["threshold"], "time_limit": SECONDS, "seed": COMMON["random_state"], "jobs": JOBS}
     ranges["knowledge"] = PATH | MAPPING
-    return {"table": PATH, **ranges, "bootstrap": DRAWS | whole(least=0, most=0), "audit": FLAG}
+    return {"table": PATH, **ranges, "bootstrap": whole(least=0, most=MOST_DRAWS), "audit": FLAG}

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, show_name
+from acyclic.errors import InputError, show_name
+from acyclic.graphs.checks import check_names
 from acyclic.graphs.reachability import close_transitively
 from acyclic.types import Bools, Floats, Integers
 

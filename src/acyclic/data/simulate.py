@@ -20,7 +20,7 @@ from acyclic.data.schemes import draw_onion, standardize_after, standardize_insi
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
-from acyclic.ranges import ARRAY, FLAG, NONE, SEEDS, an_instance, each, number, one_of, takes, whole
+from acyclic.ranges import ARRAY, FLAG, NONE, SEEDS, TEXT, an_instance, each, number, one_of, takes, whole
 from acyclic.types import Bools, Floats
 
 RandomState: TypeAlias = int | SeedSequence | Generator
@@ -191,6 +191,7 @@ class Simulation:
 @takes(
     n_nodes=_COUNT | NONE,
     n=_COUNT,
+    graph=TEXT | an_instance("a Dag", Dag) | ARRAY,
     sem=one_of(*get_args(Sem)),
     noise=_NOISE,
     scheme=one_of(*get_args(Scheme)),

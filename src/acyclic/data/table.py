@@ -21,9 +21,8 @@ from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_s
 from acyclic.data.resampling import wishart
 from acyclic.data.sources import Misread, Source
 from acyclic.data.text import TextFormat
-from acyclic.errors import Argument, InputError, Part
+from acyclic.errors import Argument, InputError, Part, show_name
 from acyclic.facts import Fact, NoRows, Note
-from acyclic.graphs.checks import show_name
 from acyclic.ranges import FLAG, NAMES, NONE, TEXT, takes
 from acyclic.types import Floats, Integers
 

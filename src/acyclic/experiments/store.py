@@ -143,7 +143,8 @@ class Store:
                 self._database.execute(f"PRAGMA user_version = {FORMAT}")
         # Readers do not stop the writer then. Whoever uses the file at this moment may forbid the change: the next
         # start makes it.
-        with suppress(sqlite3.OperationalError):
+        # What is said of a damaged file may be damaged too.
+        with suppress(sqlite3.OperationalError, UnicodeDecodeError):
             self._database.execute("PRAGMA journal_mode = WAL")
 
     def _version(self) -> int:
@@ -165,7 +166,7 @@ class Store:
         """What SQLite says, as a full disk or no database, in a sentence with the name of the file."""
         try:
             yield
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise InputError(f"{self.path} cannot be used for results: {error}; name another folder") from error
 
     def __enter__(self) -> Self:
@@ -242,7 +243,7 @@ class Store:
             yield
         except sqlite3.OperationalError:
             raise
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise InputError(f"{self.path} is damaged: {error}; name another folder") from error
 
 

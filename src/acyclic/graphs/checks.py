@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import Argument, InputError, suggest
+from acyclic.errors import Argument, InputError, show_name, suggest
 from acyclic.types import Floats, Integers
 
 EdgeDirection = Literal["from row to column", "from column to row"]
@@ -46,11 +46,6 @@ def orient_matrix(matrix: ArrayLike, edge_direction: str) -> Floats:
         )
     square = check_square(matrix)
     return square if edge_direction == "from row to column" else square.T
-
-
-def show_name(name: str) -> str:
-    """Give a node name as it appears in messages: bare if that is legible, else quoted and escaped."""
-    return name if name and name.isprintable() and name == name.strip() else repr(name)
 
 
 def check_names(names: Iterable[str] | None, n_nodes: int | None = None) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 
-from acyclic.errors import CycleError
-from acyclic.graphs.checks import check_square, show_name
+from acyclic.errors import CycleError, show_name
+from acyclic.graphs.checks import check_square
 from acyclic.types import Bools, Integers
 
 

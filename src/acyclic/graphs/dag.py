@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.graphs.checks import (
     EdgeDirection,
     check_ends,
@@ -19,7 +19,6 @@ from acyclic.graphs.checks import (
     explain_unknown,
     match_names,
     orient_matrix,
-    show_name,
 )
 from acyclic.graphs.cycles import make_sparse, sort_topologically
 from acyclic.graphs.drawing import draw_picture

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import isfinite
 
-from acyclic.errors import InputError
-from acyclic.graphs.checks import show_name
+from acyclic.errors import InputError, show_name
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 Attributes = dict[str, str]

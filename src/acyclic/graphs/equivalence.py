@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.graphs.checks import (
     EdgeDirection,
     check_ends,
@@ -18,7 +18,6 @@ from acyclic.graphs.checks import (
     check_square,
     match_names,
     orient_matrix,
-    show_name,
 )
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.edge_list import EdgeList, ListedEdge

@@ -7,8 +7,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from math import isfinite
 
-from acyclic.errors import InputError
-from acyclic.graphs.checks import check_names, show_name
+from acyclic.errors import InputError, show_name
+from acyclic.graphs.checks import check_names
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 
 _NAMESPACE = "http://graphml.graphdrawing.org/xmlns"

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.facts import Difference, Fact
-from acyclic.graphs.checks import EdgeDirection, orient_matrix, show_name
+from acyclic.graphs.checks import EdgeDirection, orient_matrix
 from acyclic.graphs.cycles import find_cycle, is_acyclic
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag

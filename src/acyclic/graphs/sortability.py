@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.errors import InputError
-from acyclic.graphs.checks import check_square, show_name
+from acyclic.errors import InputError, show_name
+from acyclic.graphs.checks import check_square
 from acyclic.graphs.cycles import make_sparse
 from acyclic.graphs.dag import Dag
 from acyclic.types import Bools, Floats

@@ -13,9 +13,9 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.facts import Ended, Fact, Remark, cut_short
-from acyclic.graphs.checks import check_names, show_name
+from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words

@@ -11,10 +11,10 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.facts import Ended, Fact, Remark
 from acyclic.findings import Findings
-from acyclic.graphs.checks import check_names, show_name
+from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
 from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole

@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.facts import Fact, Remark
-from acyclic.graphs.checks import check_names, show_name
+from acyclic.graphs.checks import check_names
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
 from acyclic.ranges import (
