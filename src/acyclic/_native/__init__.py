@@ -8,15 +8,16 @@ others wraps one kernel, and hands it only arrays of the type, shape and layout 
 from acyclic._native.components import strong_components
 from acyclic._native.elastic_net import elastic_net, elastic_nets
 from acyclic._native.exact import EXACT_NODES, Around, ExactTables
-from acyclic._native.order import OrderTrees, polish_order
+from acyclic._native.order import OrderChain, polish_order
 from acyclic._native.selection import select_parents
-from acyclic._native.watching import run_watched
+from acyclic._native.watching import Flag, run_watched
 
 __all__ = [
     "EXACT_NODES",
     "Around",
     "ExactTables",
-    "OrderTrees",
+    "Flag",
+    "OrderChain",
     "elastic_net",
     "elastic_nets",
     "polish_order",

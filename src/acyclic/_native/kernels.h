@@ -54,11 +54,17 @@ EXPORT int polish_order(int d, double *L, int32_t *order, const double *weight, 
 
 EXPORT Search *order_search_open(int d, const double *R, double n, double c, const double *unit,
                                  const uint8_t *allowed, const uint8_t *required, const uint8_t *precede,
-                                 int max_parents, int detours, int64_t most_branches);
+                                 int max_parents, int detours, int64_t most_branches, uint64_t seed);
 EXPORT void order_search_close(Search *s);
-EXPORT int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance,
+EXPORT int order_search_start(Search *s, const int32_t *order, const volatile int32_t *stop);
+EXPORT int64_t order_search_descend(Search *s, int64_t work, double tolerance, const volatile int32_t *stop);
+EXPORT int64_t order_search_kick(Search *s, int insertions, double temperature, int64_t patience, int64_t work,
+                                 double tolerance, const volatile int32_t *stop);
+EXPORT int order_search_rival(Search *s, int u, int v, int turned, int64_t work, double tolerance, double *score,
                               const volatile int32_t *stop);
-EXPORT int order_search_score(Search *s, const int32_t *order, double *score, const volatile int32_t *stop);
+EXPORT double order_search_best(const Search *s, int32_t *order);
+EXPORT int64_t order_search_work(const Search *s);
+EXPORT int64_t order_search_parents(Search *s, int64_t *start, int32_t *parents, int64_t room);
 
 /* The most nodes that the exact search takes: its tables then have 24 * 2^23 entries, 1.6 GB. */
 #define EXACT_NODES 24

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from ctypes import CDLL, addressof, c_char, c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import CDLL, addressof, c_char, c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,15 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "elastic_net": (c_int64, [c_int] * 3 + [_ARRAY] * 8 + [c_double, c_int, c_int, c_int, _ARRAY]),
     "select_parents": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, c_int, _ARRAY, _ARRAY, _ARRAY]),
     "polish_order": (c_int, [c_int] + [_ARRAY] * 4 + [c_int, c_int, c_double, _ARRAY]),
-    "order_search_open": (c_void_p, [c_int, _ARRAY, *_REGRESSION, _ARRAY, c_int, c_int, c_int64]),
+    "order_search_open": (c_void_p, [c_int, _ARRAY, *_REGRESSION, _ARRAY, c_int, c_int, c_int64, c_uint64]),
     "order_search_close": (None, [c_void_p]),
-    "order_search_sweep": (c_int, [c_void_p, _ARRAY, _ARRAY, c_int, c_double, _ARRAY]),
-    "order_search_score": (c_int, [c_void_p, _ARRAY, _ARRAY, _ARRAY]),
+    "order_search_start": (c_int, [c_void_p, _ARRAY, _ARRAY]),
+    "order_search_descend": (c_int64, [c_void_p, c_int64, c_double, _ARRAY]),
+    "order_search_kick": (c_int64, [c_void_p, c_int, c_double, c_int64, c_int64, c_double, _ARRAY]),
+    "order_search_rival": (c_int, [c_void_p, c_int, c_int, c_int, c_int64, c_double, _ARRAY, _ARRAY]),
+    "order_search_best": (c_double, [c_void_p, _ARRAY]),
+    "order_search_work": (c_int64, [c_void_p]),
+    "order_search_parents": (c_int64, [c_void_p, _ARRAY, _ARRAY, c_int64]),
     "exact_scores": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY]),
     "exact_orders": (c_int, [c_int, _ARRAY, c_int, _ARRAY, _ARRAY]),
     "exact_graph": (None, [c_int, _ARRAY, _ARRAY, c_double, _ARRAY]),

@@ -3,10 +3,16 @@
 
    A point of the tree is a sequence of chosen parents. Its branches are all candidates worth their cost, best first:
    whatever the order, forward selection takes the first branch that precedes the node. Where none does, the chosen are
-   shrunk backward and the score is kept. Most questions of a search are so answered by a walk without arithmetic. */
+   shrunk backward and the score is kept. Most questions of a search are so answered by a walk without arithmetic.
+
+   A walk names the variables that it chose or would have chosen had they preceded the node. Whether any other variable
+   precedes the node does not matter to it: a move of x asks only the nodes that name x. */
 #include "selection.h"
 #include <math.h>
 #include <string.h>
+
+/* Of the candidates that are not worth their cost a point keeps the best so many, for detours. */
+enum { DETOUR_BRANCHES = 32 };
 
 typedef struct {
     int32_t variable, next; /* next: the point behind this branch, or 0 */
@@ -19,21 +25,29 @@ typedef struct {
     double score;
 } Point;
 
+/* What the last walk of a node in the present order named: the chosen first, then those passed over. */
 typedef struct {
-    double gain;
-    int32_t variable;
-} Candidate;
+    int32_t *variables;
+    int chosen, count, room;
+} Names;
 
 struct Search {
-    int d, failed, depth, locked;
+    int d, words, failed, depth, deepest, locked, bits;
     Regression g;
     const uint8_t *allowed, *required, *precede; /* d*d each or NULL; the first two by target */
     Point *points;
     Branch *branches;
-    int64_t point_count, point_room, branch_count, branch_room, most_branches;
-    int32_t *root, *place, *rest, *path;
-    Candidate *candidates;
-    double *others, *lowest, *at;
+    int64_t point_count, point_room, branch_count, branch_room, most_branches, work;
+    int32_t *root, *place, *order, *best, *saved, *path, *stamp, *touched;
+    int touched_count, now, is_rival, apart[2], first, second; /* apart: a pair without an edge; first precedes second */
+    int64_t until; /* the work after which a descent ends where it is */
+    uint8_t *dirty, *is_touched;
+    uint64_t *named_by; /* d rows of `words`: bit y of row x is set where the walk of y names x */
+    Names *names;
+    uint64_t *keys;
+    double *gain, *score, *others, *lowest, *at;
+    double total, best_total, saved_total;
+    uint64_t seed;
 };
 
 /* Whether the running call has to end: no memory, or told to stop. The trees hold only what was finished. */
@@ -42,52 +56,83 @@ static int halted(Search *s)
     return s->failed || stopped(&s->g.stop);
 }
 
+static int end(const Search *s)
+{
+    return s->failed ? NO_MEMORY : STOPPED;
+}
+
 void order_search_close(Search *s)
 {
     if (!s)
         return;
     regression_close(&s->g);
+    for (int i = 0; s->names && i < s->d; i++)
+        free(s->names[i].variables);
+    free(s->names);
     free(s->points);
     free(s->branches);
     free(s->root);
-    free(s->candidates);
-    free(s->others);
+    free(s->dirty);
+    free(s->named_by);
+    free(s->keys);
+    free(s->gain);
     free(s);
+}
+
+static int allocate(Search *s)
+{
+    size_t d = (size_t)s->d;
+    s->point_room = s->branch_room = 1024;
+    s->points = malloc(sizeof(Point) * (size_t)s->point_room);
+    s->branches = malloc(sizeof(Branch) * (size_t)s->branch_room);
+    s->root = calloc(d * 8, sizeof(int32_t));
+    s->dirty = calloc(d * 2, 1);
+    s->named_by = calloc(d * (size_t)s->words, sizeof(uint64_t));
+    s->names = calloc(d, sizeof(Names));
+    s->keys = malloc(sizeof(uint64_t) * d);
+    s->gain = malloc(sizeof(double) * 5 * d);
+    if (!s->points || !s->branches || !s->root || !s->dirty || !s->named_by || !s->names || !s->keys || !s->gain)
+        return NO_MEMORY;
+    int32_t **whole[] = {&s->place, &s->order, &s->best, &s->saved, &s->path, &s->stamp, &s->touched};
+    for (size_t i = 0; i < 7; i++)
+        *whole[i] = s->root + (i + 1) * d;
+    double **real[] = {&s->score, &s->others, &s->lowest, &s->at};
+    for (size_t i = 0; i < 4; i++)
+        *real[i] = s->gain + (i + 1) * d;
+    s->is_touched = s->dirty + d;
+    return 0;
 }
 
 Search *order_search_open(int d, const double *R, double n, double c, const double *unit, const uint8_t *allowed,
                           const uint8_t *required, const uint8_t *precede, int max_parents, int detours,
-                          int64_t most_branches)
+                          int64_t most_branches, uint64_t seed)
 {
     Search *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
     Criterion criterion = {d, R, n, c, unit, max_parents, detours};
     s->d = d;
+    s->words = (d + 63) / 64;
     s->allowed = allowed;
     s->required = required;
     s->precede = precede;
     s->most_branches = most_branches;
-    int failed = regression_open(&s->g, &criterion, d) < 0;
+    s->seed = seed;
+    s->apart[0] = s->apart[1] = s->first = s->second = -1;
+    s->best_total = INFINITY;
+    s->point_count = 1; /* 0 stands for none */
+    while ((int64_t)1 << s->bits < d)
+        s->bits++;
     s->g.target = -1;
-    s->root = calloc((size_t)d * 4, sizeof(int32_t));
-    s->candidates = malloc(sizeof(Candidate) * (size_t)d);
-    s->others = malloc(sizeof(double) * 3 * (size_t)d);
-    s->point_room = s->branch_room = 1024;
-    s->points = malloc(sizeof(Point) * (size_t)s->point_room);
-    s->branches = malloc(sizeof(Branch) * (size_t)s->branch_room);
-    if (failed || !s->root || !s->candidates || !s->others || !s->points || !s->branches) {
+    if (regression_open(&s->g, &criterion, d) < 0 || allocate(s) < 0) {
         order_search_close(s);
         return NULL;
     }
-    s->point_count = 1; /* 0 stands for none */
-    s->place = s->root + d;
-    s->rest = s->place + d;
-    s->path = s->rest + d;
-    s->lowest = s->others + d;
-    s->at = s->lowest + d;
+    s->g.target = -1;
     return s;
 }
+
+/* ---- The trees ---- */
 
 static void *grown(void *array, int64_t *room, int64_t needed, size_t size)
 {
@@ -124,63 +169,117 @@ static void load(Search *s, int target, int depth)
     if (!fits) {
         const uint8_t *required = s->required ? s->required + (int64_t)target * s->d : NULL;
         regression_start(g, target, s->d);
+        s->work += s->d;
         for (int i = 0; required && i < s->d; i++)
             if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
                 s->failed = 1;
         s->locked = g->count;
     }
-    while (g->count - s->locked < depth && !s->failed)
+    while (g->count - s->locked < depth && !s->failed) {
         if (regression_add(g, s->path[g->count - s->locked]) < 0)
             s->failed = 1;
+        s->work += (int64_t)s->d * (g->count + 2) / 4;
+    }
 }
 
-static int by_gain(const void *left, const void *right)
+/* Put the larger keys in front of the smaller ones: what lies before *right + 1 is at least what lies from *left on. */
+static void split_keys(uint64_t *keys, int count, int *left, int *right)
 {
-    const Candidate *a = left, *b = right;
-    if (a->gain != b->gain)
-        return a->gain < b->gain ? 1 : -1;
-    return a->variable < b->variable ? -1 : 1;
+    uint64_t a = keys[0], b = keys[count / 2], c = keys[count - 1];
+    uint64_t middle = a > b ? (b > c ? b : a > c ? c : a) : (a > c ? a : b > c ? c : b);
+    int i = 0, j = count - 1;
+    while (i <= j) {
+        while (keys[i] > middle)
+            i++;
+        while (keys[j] < middle)
+            j--;
+        if (i <= j) {
+            uint64_t t = keys[i];
+            keys[i++] = keys[j];
+            keys[j--] = t;
+        }
+    }
+    *left = i;
+    *right = j;
+}
+
+/* Sort the first `wanted` of the keys, largest first. */
+static void sort_keys(uint64_t *keys, int count, int wanted)
+{
+    while (count > 16) {
+        int i, j;
+        split_keys(keys, count, &i, &j);
+        if (wanted <= j + 1) {
+            count = j + 1;
+        } else if (j + 1 < count - i) { /* the smaller part by recursion: its depth is at most a logarithm */
+            sort_keys(keys, j + 1, j + 1);
+            keys += i;
+            count -= i;
+            wanted -= i;
+        } else {
+            sort_keys(keys + i, count - i, wanted - i);
+            count = wanted = j + 1;
+        }
+    }
+    for (int i = 1; i < count; i++) {
+        uint64_t key = keys[i];
+        int j = i;
+        for (; j > 0 && keys[j - 1] < key; j--)
+            keys[j] = keys[j - 1];
+        keys[j] = key;
+    }
+}
+
+/* Gain and variable in one number that sorts: the bits of a positive double are in its order. The last bits of the gain
+   make room for the variable, the first of which wins where gains are equal up to rounding. */
+static uint64_t key_of(const Search *s, double gain, int variable)
+{
+    uint64_t bits, mask = ((uint64_t)1 << s->bits) - 1;
+    memcpy(&bits, &gain, sizeof bits);
+    return (bits & ~mask) | (mask - (uint64_t)variable);
+}
+
+static int variable_of(const Search *s, uint64_t key)
+{
+    uint64_t mask = ((uint64_t)1 << s->bits) - 1;
+    return (int)(mask - (key & mask));
 }
 
 static void expand(Search *s, int target, int32_t point)
 {
     const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
-    double needed = regression_needed(&s->g);
-    int count = 0, worthy = 0;
-    for (int i = 0; i < s->d; i++) {
-        double gain = allowed && !allowed[i] ? 0 : regression_gain(&s->g, i);
-        worthy += gain > needed;
-        if (gain > DETOUR_SHARE * needed)
-            s->candidates[count++] = (Candidate){gain, i};
-    }
-    qsort(s->candidates, (size_t)count, sizeof(Candidate), by_gain);
-    void *branches = grown(s->branches, &s->branch_room, s->branch_count + count, sizeof(Branch));
+    double needed = regression_needed(&s->g), least = DETOUR_SHARE * needed;
+    int worthy = 0, count = 0;
+    regression_gains(&s->g, s->gain);
+    for (int i = 0; i < s->d; i++) /* the worthy in front, the others from the end */
+        if (s->gain[i] > least && (!allowed || allowed[i]))
+            s->keys[s->gain[i] > needed ? worthy++ : s->d - ++count] = key_of(s, s->gain[i], i);
+    int detours = count < DETOUR_BRANCHES ? count : DETOUR_BRANCHES, all = worthy + detours;
+    sort_keys(s->keys, worthy, worthy);
+    sort_keys(s->keys + s->d - count, count, detours);
+    s->work += s->d + 4 * (worthy + count);
+    void *branches = grown(s->branches, &s->branch_room, s->branch_count + all, sizeof(Branch));
     if (!branches) {
         s->failed = 1;
         return;
     }
     s->branches = branches;
-    for (int k = 0; k < count; k++)
-        s->branches[s->branch_count + k] = (Branch){s->candidates[k].variable, 0};
+    for (int k = 0; k < all; k++) {
+        uint64_t key = s->keys[k < worthy ? k : s->d - count + k - worthy];
+        s->branches[s->branch_count + k] = (Branch){variable_of(s, key), 0};
+    }
     s->points[point].first = s->branch_count;
-    s->points[point].count = count;
+    s->points[point].count = all;
     s->points[point].worthy = worthy;
-    s->branch_count += count;
-}
-
-static int first_available(const Search *s, const Point *point, int from, int to, int limit)
-{
-    const Branch *branch = s->branches + point->first;
-    for (int k = from; k < to; k++)
-        if (s->place[branch[k].variable] < limit)
-            return k;
-    return -1;
+    s->branch_count += all;
 }
 
 static double shrunk_score(Search *s, int target, int32_t point)
 {
     if (!s->points[point].scored) {
         load(s, target, s->depth);
+        int64_t m = s->g.count;
+        s->work += m * m * m / 6 + 4 * m * m;
         if (!s->failed)
             regression_shrink(&s->g, s->locked);
         if (halted(s))
@@ -195,18 +294,53 @@ static int32_t follow(Search *s, int32_t point, int k)
 {
     int64_t branch = s->points[point].first + k;
     s->path[s->depth++] = s->branches[branch].variable;
-    if (!s->branches[branch].next)
-        s->branches[branch].next = new_point(s);
+    if (!s->branches[branch].next) {
+        int32_t next = new_point(s);
+        s->branches[branch].next = next;
+    }
     return s->branches[branch].next;
 }
 
-/* Score of `target` where the candidates are those with a place below `limit`; s->path holds what was chosen. Of no
-   meaning once halted. */
-static double walk(Search *s, int target, int limit)
+static void name(Search *s, Names *names, int variable)
 {
-    int32_t point = s->root[target] ? s->root[target] : (s->root[target] = new_point(s));
+    if (s->stamp[variable] == s->now)
+        return;
+    s->stamp[variable] = s->now;
+    if (names->count == names->room) {
+        int room = names->room ? 2 * names->room : 16;
+        int32_t *larger = realloc(names->variables, sizeof(int32_t) * (size_t)room);
+        if (!larger) {
+            s->failed = 1;
+            return;
+        }
+        names->variables = larger;
+        names->room = room;
+    }
+    names->variables[names->count++] = variable;
+}
+
+/* The first of the branches from..to whose variable has a place below the limit, or -1. Those before it are named. */
+static int first_available(Search *s, const Point *point, int from, int to, int limit, Names *names)
+{
+    const Branch *branch = s->branches + point->first;
+    int k = from;
+    while (k < to && s->place[branch[k].variable] >= limit)
+        k++;
+    s->work += k - from;
+    for (int i = from; names && i < k; i++)
+        name(s, names, branch[i].variable);
+    return k < to ? k : -1;
+}
+
+/* Score of `target` where the candidates are those with a place below `limit`; s->path holds what was chosen, of which
+   the first s->deepest led to the score. Of no meaning once halted. */
+static double walk(Search *s, int target, int limit, Names *names)
+{
+    int32_t point = s->root[target];
+    if (!point)
+        point = s->root[target] = new_point(s);
     double lowest = INFINITY;
-    s->depth = 0;
+    s->depth = s->deepest = 0;
     for (int detours = 0; !halted(s);) {
         if (s->points[point].first < 0) {
             load(s, target, s->depth);
@@ -215,12 +349,16 @@ static double walk(Search *s, int target, int limit)
             if (s->failed)
                 break;
         }
-        int worthy = s->points[point].worthy, k = first_available(s, &s->points[point], 0, worthy, limit);
+        s->work += 8;
+        int worthy = s->points[point].worthy, k = first_available(s, &s->points[point], 0, worthy, limit, names);
         if (k < 0) {
             double score = shrunk_score(s, target, point);
-            lowest = score < lowest ? score : lowest;
+            if (score < lowest) {
+                lowest = score;
+                s->deepest = s->depth;
+            }
             if (detours++ < s->g.criterion.detours)
-                k = first_available(s, &s->points[point], worthy, s->points[point].count, limit);
+                k = first_available(s, &s->points[point], worthy, s->points[point].count, limit, names);
             if (k < 0)
                 break;
         } else {
@@ -231,14 +369,6 @@ static double walk(Search *s, int target, int limit)
     return lowest;
 }
 
-static int on_path(const Search *s, int variable)
-{
-    for (int k = 0; k < s->depth; k++)
-        if (s->path[k] == variable)
-            return 1;
-    return 0;
-}
-
 static void forget(Search *s)
 {
     memset(s->root, 0, sizeof(int32_t) * (size_t)s->d);
@@ -246,113 +376,413 @@ static void forget(Search *s)
     s->branch_count = 0;
 }
 
-/* Total of the others for every place of the mover, and the lowest of these up to each place. */
-static void evaluate_others(Search *s, int mover)
+/* ---- One order: the score of every node in it, and who names whom ---- */
+
+/* The walk of a node from its place, or with `mover` at another one; a pair that is held apart does not see itself. */
+static double ask(Search *s, int y, int limit, Names *names)
 {
-    int m = s->d - 1;
-    double total = 0;
-    for (int k = 0; k < m; k++) {
-        s->place[mover] = -1;
-        double with = walk(s, s->rest[k], k), without = with;
-        if (on_path(s, mover)) {
-            s->place[mover] = s->d;
-            without = walk(s, s->rest[k], k);
-        }
-        s->others[k] = with - without;
-        total += with;
+    int other = y == s->apart[0] ? s->apart[1] : y == s->apart[1] ? s->apart[0] : -1;
+    int32_t kept = other < 0 ? 0 : s->place[other];
+    if (other >= 0)
+        s->place[other] = INT32_MAX;
+    double score = walk(s, y, limit, names);
+    if (other >= 0)
+        s->place[other] = kept;
+    return score;
+}
+
+static void set_bits(Search *s, int y, int on)
+{
+    const Names *names = s->names + y;
+    uint64_t bit = (uint64_t)1 << (y & 63);
+    for (int k = 0; k < names->count; k++) {
+        uint64_t *word = s->named_by + (size_t)names->variables[k] * (size_t)s->words + y / 64;
+        *word = on ? *word | bit : *word & ~bit;
     }
+}
+
+static void settle(Search *s, int y)
+{
+    Names *names = s->names + y;
+    set_bits(s, y, 0);
+    names->count = names->chosen = 0;
+    s->now++;
+    double score = ask(s, y, s->place[y], names);
+    for (int k = 0; k < s->depth; k++)
+        name(s, names, s->path[k]);
+    s->score[y] = score;
+    set_bits(s, y, 1);
+    if (!s->is_touched[y]) {
+        s->is_touched[y] = 1;
+        s->touched[s->touched_count++] = y;
+    }
+}
+
+static void add_up(Search *s)
+{
+    double total = 0;
+    for (int i = 0; i < s->d; i++)
+        total += s->score[i];
+    s->total = total;
+}
+
+static void keep_best(Search *s)
+{
+    if (!s->is_rival && s->total < s->best_total) {
+        s->best_total = s->total;
+        memcpy(s->best, s->order, sizeof(int32_t) * (size_t)s->d);
+    }
+}
+
+static void save(Search *s)
+{
+    memcpy(s->saved, s->order, sizeof(int32_t) * (size_t)s->d);
+    s->saved_total = s->total;
+    for (int k = 0; k < s->touched_count; k++)
+        s->is_touched[s->touched[k]] = 0;
+    s->touched_count = 0;
+}
+
+static void restore(Search *s)
+{
+    memcpy(s->order, s->saved, sizeof(int32_t) * (size_t)s->d);
+    for (int k = 0; k < s->d; k++)
+        s->place[s->order[k]] = k;
+    for (int k = 0, count = s->touched_count; k < count && !halted(s); k++)
+        settle(s, s->touched[k]);
+    add_up(s);
+}
+
+static void lift(Search *s)
+{
+    s->is_rival = 0;
+    s->apart[0] = s->apart[1] = s->first = s->second = -1;
+}
+
+/* Go to an order, which is the best from then on. Returns 0, NO_MEMORY or STOPPED; then there is no best. */
+int order_search_start(Search *s, const int32_t *order, const volatile int32_t *stop)
+{
+    s->g.stop = (Stop){.flag = stop};
+    s->best_total = INFINITY;
+    lift(s);
+    memcpy(s->order, order, sizeof(int32_t) * (size_t)s->d);
+    for (int k = 0; k < s->d; k++)
+        s->place[order[k]] = k;
+    for (int k = 0; k < s->d && !halted(s); k++)
+        settle(s, order[k]);
+    if (halted(s))
+        return end(s);
+    memset(s->dirty, 1, (size_t)s->d);
+    add_up(s);
+    keep_best(s);
+    return 0;
+}
+
+/* ---- Moves ---- */
+
+/* What the others lose by the mover being before them, summed to their total for each of its places among the rest, and
+   the lowest of these up to each place. */
+static void evaluate_others(Search *s, int x)
+{
+    int here = s->place[x], m = s->d - 1;
+    const uint64_t *row = s->named_by + (size_t)x * (size_t)s->words;
+    double before = 0;
+    memset(s->others, 0, sizeof(double) * (size_t)s->d);
+    for (int w = 0; w < s->words; w++)
+        for (uint64_t bits = row[w]; bits; bits &= bits - 1) {
+            int y = w * 64 + __builtin_ctzll(bits), at = s->place[y];
+            s->place[x] = at > here ? INT32_MAX : -1;
+            double other = ask(s, y, at, NULL);
+            s->others[at > here ? at - 1 : at] = at > here ? s->score[y] - other : other - s->score[y];
+            s->place[x] = here;
+        }
+    for (int k = 0; k < here; k++)
+        before += s->others[k];
+    double total = s->total - s->score[x] + before;
     for (int k = 0; k <= m; k++) {
         double difference = s->others[k];
         s->others[k] = total;
         s->lowest[k] = k == 0 || total < s->lowest[k - 1] ? total : s->lowest[k - 1];
-        if (k < m)
-            total -= difference;
+        total -= difference;
     }
+    s->work += 3 * s->d;
 }
 
 /* Score of the mover at every place. Fewer candidates hardly ever explain more: where what it has at a later place
-   would not do at any earlier one, by more than the cost of a parent, the earlier ones are left at that score.
-   Returns the total as it is. */
-static double evaluate_mover(Search *s, int mover, int here)
+   would not do at any earlier one, by more than the cost of a parent, the earlier ones are left at that score. */
+static void evaluate_mover(Search *s, int x)
 {
-    s->place[mover] = s->d;
-    double now = s->others[here] + walk(s, mover, here), score = -INFINITY;
-    for (int limit = s->d - 1; limit >= 0;) {
-        int last = -1; /* the same is chosen for every limit above the last of the chosen */
-        if (s->lowest[limit] + score <= now + s->g.criterion.c) {
-            score = walk(s, mover, limit);
-            for (int k = 0; k < s->depth; k++)
-                if (s->place[s->path[k]] > last)
-                    last = s->place[s->path[k]];
+    int here = s->place[x];
+    double score = -INFINITY;
+    for (int k = s->d - 1; k >= 0;) {
+        int last = -1; /* the same is chosen for every place behind the last of the chosen */
+        if (s->lowest[k] + score <= s->total + s->g.criterion.c) {
+            score = ask(s, x, k <= here ? k : k + 1, NULL);
+            for (int i = 0; i < s->depth; i++)
+                if (s->place[s->path[i]] > last)
+                    last = s->place[s->path[i]];
+            if (last > here)
+                last--;
         }
-        for (; limit > last; limit--)
-            s->at[limit] = score;
+        for (; k > last; k--)
+            s->at[k] = score;
     }
-    return now;
 }
 
 static int precedes(const Search *s, int first, int second)
 {
-    return s->precede && s->precede[(int64_t)first * s->d + second];
+    return (s->precede && s->precede[(int64_t)first * s->d + second]) || (first == s->first && second == s->second);
 }
 
-/* Put each of the movers where the total is lowest, if that gains more than `tolerance`. Returns the number of moves,
-   NO_MEMORY, or STOPPED; then the order has the moves made so far, and the search can go on. */
-int order_search_sweep(Search *s, int32_t *order, const int32_t *movers, int count, double tolerance,
-                       const volatile int32_t *stop)
+/* The places among the rest that rules leave to x. */
+static void find_range(const Search *s, int x, int *low, int *high)
 {
-    int moves = 0, m = s->d - 1;
-    s->g.stop = (Stop){.flag = stop};
-    for (int t = 0; t < count; t++) {
-        int x = movers[t], here = 0, low = 0, high = m;
-        for (int k = 0, i = 0; k < s->d; k++) {
-            if (order[k] == x)
-                here = k;
-            else
-                s->rest[i++] = order[k];
-        }
-        if (s->branch_count > s->most_branches)
-            forget(s);
-        for (int k = 0; k < m; k++)
-            s->place[s->rest[k]] = k;
-        evaluate_others(s, x);
-        double now = evaluate_mover(s, x, here), lowest = now;
-        if (halted(s))
-            return s->failed ? NO_MEMORY : STOPPED;
-        for (int k = 0; k < m; k++) {
-            if (precedes(s, s->rest[k], x))
-                low = k + 1;
-            if (precedes(s, x, s->rest[k]) && k < high)
-                high = k;
-        }
-        /* Equivalent graphs tie; without the tolerance rounding, and so the units of the columns, would choose. */
-        int best = here;
-        for (int k = low; k <= high; k++)
-            if (s->others[k] + s->at[k] < lowest - tolerance) {
-                lowest = s->others[k] + s->at[k];
-                best = k;
-            }
-        if (best == here)
+    *low = 0;
+    *high = s->d - 1;
+    if (!s->precede && x != s->first && x != s->second)
+        return;
+    for (int k = 0, i = 0; k < s->d; k++) {
+        int y = s->order[k];
+        if (y == x)
             continue;
-        memcpy(order, s->rest, sizeof(int32_t) * (size_t)best);
-        order[best] = x;
-        memcpy(order + best + 1, s->rest + best, sizeof(int32_t) * (size_t)(m - best));
-        moves++;
+        if (precedes(s, y, x))
+            *low = i + 1;
+        if (precedes(s, x, y) && i < *high)
+            *high = i;
+        i++;
+    }
+}
+
+static void mark(Search *s, int y)
+{
+    const Names *names = s->names + y;
+    s->dirty[y] = 1;
+    for (int k = 0; k < names->count; k++)
+        s->dirty[names->variables[k]] = 1;
+}
+
+/* Put x at a place among the rest. */
+static void move(Search *s, int x, int to)
+{
+    int here = s->place[x];
+    if (to == here)
+        return;
+    if (to > here)
+        memmove(s->order + here, s->order + here + 1, sizeof(int32_t) * (size_t)(to - here));
+    else
+        memmove(s->order + to + 1, s->order + to, sizeof(int32_t) * (size_t)(here - to));
+    s->order[to] = x;
+    int low = to < here ? to : here, high = to < here ? here : to;
+    for (int k = low; k <= high; k++)
+        s->place[s->order[k]] = k;
+    for (int k = low; k <= high && !halted(s); k++) {
+        int y = s->order[k];
+        if (y == x || (s->named_by[(size_t)x * (size_t)s->words + y / 64] >> (y & 63) & 1)) {
+            mark(s, y);
+            settle(s, y);
+            mark(s, y);
+        }
+    }
+    add_up(s);
+}
+
+static int obeys(const Search *s)
+{
+    for (int k = 0; s->precede && k < s->d; k++)
+        for (int i = 0; i < k; i++)
+            if (precedes(s, s->order[k], s->order[i]))
+                return 0;
+    return 1;
+}
+
+/* Put x where the total is lowest, if that gains more than the tolerance; whether it moved. */
+static int improve(Search *s, int x, double tolerance)
+{
+    int low, high, best = s->place[x];
+    if (s->branch_count > s->most_branches)
+        forget(s);
+    evaluate_others(s, x);
+    evaluate_mover(s, x);
+    if (halted(s))
+        return 0;
+    find_range(s, x, &low, &high);
+    /* Equivalent graphs tie; without the tolerance rounding, and so the units of the columns, would choose. */
+    double lowest = s->total;
+    for (int k = low; k <= high; k++)
+        if (s->others[k] + s->at[k] < lowest - tolerance) {
+            lowest = s->others[k] + s->at[k];
+            best = k;
+        }
+    if (best == s->place[x])
+        return 0;
+    move(s, x, best);
+    return 1;
+}
+
+/* Move dirty nodes until none has a better place. Returns the number of moves. */
+static int64_t descend(Search *s, double tolerance)
+{
+    int64_t moves = 0;
+    for (int quiet = 0, x = 0; quiet < s->d && s->work < s->until && !halted(s); x = x + 1 < s->d ? x + 1 : 0) {
+        quiet++;
+        if (!s->dirty[x])
+            continue;
+        s->dirty[x] = 0;
+        if (improve(s, x, tolerance)) {
+            moves++;
+            quiet = 0;
+            if (!halted(s))
+                keep_best(s);
+        }
     }
     return moves;
 }
 
-/* The total of an order. Returns 0, NO_MEMORY, or STOPPED; then there is no score. */
-int order_search_score(Search *s, const int32_t *order, double *score, const volatile int32_t *stop)
+/* Move one node after the other to its best place, all of them again until none moves or all that was ever done is so
+   much work. Returns the number of moves, NO_MEMORY or STOPPED; then the best order is still the best so far. */
+int64_t order_search_descend(Search *s, int64_t work, double tolerance, const volatile int32_t *stop)
 {
-    double total = 0;
+    int64_t moves = 0, more = 1;
     s->g.stop = (Stop){.flag = stop};
-    for (int k = 0; k < s->d; k++)
-        s->place[order[k]] = k;
-    for (int k = 0; k < s->d && !halted(s); k++)
-        total += walk(s, order[k], k);
+    s->until = work;
+    while (more && s->work < work && !halted(s)) {
+        memset(s->dirty, 1, (size_t)s->d);
+        more = descend(s, tolerance);
+        moves += more;
+    }
+    return halted(s) ? end(s) : moves;
+}
+
+/* ---- Kicks ---- */
+
+static uint64_t draw(Search *s)
+{
+    uint64_t z = s->seed += 0x9e3779b97f4a7c15u; /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int draw_below(Search *s, int bound)
+{
+    return (int)((draw(s) >> 32) * (uint64_t)bound >> 32);
+}
+
+static void kick(Search *s, int insertions)
+{
+    for (int k = 0; k < insertions && !halted(s); k++) {
+        int x = draw_below(s, s->d), low, high;
+        find_range(s, x, &low, &high);
+        move(s, x, low + draw_below(s, high - low + 1));
+    }
+}
+
+/* Kick the order by random insertions, repair it by moves of the nodes that noticed, and go on from there if it is not
+   worse, or is worse by `delta` with probability exp(-delta / temperature); `patience` kicks without a better best end
+   it, as does a total amount of work. Returns the number of kicks, NO_MEMORY or STOPPED; then the best order is still
+   the best so far. */
+int64_t order_search_kick(Search *s, int insertions, double temperature, int64_t patience, int64_t work,
+                          double tolerance, const volatile int32_t *stop)
+{
+    int64_t kicks = 0;
+    s->g.stop = (Stop){.flag = stop};
+    s->until = INT64_MAX;
+    for (int64_t failures = 0; failures < patience && s->work < work && !halted(s); kicks++) {
+        double best = s->best_total;
+        save(s);
+        kick(s, insertions);
+        descend(s, tolerance);
+        if (halted(s))
+            break;
+        double worse = s->total - s->saved_total, chance = (double)(draw(s) >> 11) * 0x1p-53;
+        if (worse > tolerance && !(temperature > 0 && chance < exp(-worse / temperature)))
+            restore(s);
+        failures = s->best_total < best - tolerance ? 0 : failures + 1;
+    }
+    return halted(s) ? end(s) : kicks;
+}
+
+/* ---- Answers ---- */
+
+/* Go from the best order to the best one near it in which the nodes u and v, with u before v, have no edge
+   (`turned` = 0), or v precedes u (1), with so much work at most. Returns 0, NO_MEMORY or STOPPED; `score` is that of
+   the rival, in whose order the search stays until it is asked for another or started, or infinite where rules forbid
+   it. */
+int order_search_rival(Search *s, int u, int v, int turned, int64_t work, double tolerance, double *score,
+                       const volatile int32_t *stop)
+{
+    s->g.stop = (Stop){.flag = stop};
+    if (s->is_rival)
+        restore(s);
+    lift(s);
+    save(s);
+    *score = INFINITY;
+    memset(s->dirty, 0, (size_t)s->d);
+    if (turned && precedes(s, u, v))
+        return 0;
+    s->is_rival = 1;
+    s->until = s->work + work;
+    if (turned) {
+        double lowest[2];
+        for (int way = 0; way < 2; way++) { /* v up to u, or u down to v: the lower total is gone on from */
+            move(s, way ? u : v, s->place[way ? v : u]);
+            lowest[way] = obeys(s) ? s->total : INFINITY;
+            if (way == 0 || lowest[0] < lowest[1])
+                restore(s);
+        }
+        if (lowest[0] == INFINITY && lowest[1] == INFINITY)
+            return halted(s) ? end(s) : 0;
+        if (lowest[0] < lowest[1])
+            move(s, v, s->place[u]);
+        s->first = v;
+        s->second = u;
+    } else {
+        s->apart[0] = u;
+        s->apart[1] = v;
+        for (int k = 0; k < 2; k++) {
+            mark(s, s->apart[k]);
+            settle(s, s->apart[k]);
+            mark(s, s->apart[k]);
+        }
+        add_up(s);
+    }
+    descend(s, tolerance);
     if (halted(s))
-        return s->failed ? NO_MEMORY : STOPPED;
-    *score = total;
+        return end(s);
+    *score = s->total;
     return 0;
+}
+
+double order_search_best(const Search *s, int32_t *order)
+{
+    memcpy(order, s->best, sizeof(int32_t) * (size_t)s->d);
+    return s->best_total;
+}
+
+int64_t order_search_work(const Search *s)
+{
+    return s->work;
+}
+
+/* The parents of every node in the present order: those of node j are parents[start[j]] .. parents[start[j + 1] - 1],
+   in the order in which they were chosen. Returns how many there are, of which the first `room` are written, or
+   NO_MEMORY. */
+int64_t order_search_parents(Search *s, int64_t *start, int32_t *parents, int64_t room)
+{
+    int64_t count = 0;
+    s->g.stop = (Stop){.flag = NULL};
+    for (int j = 0; j < s->d; j++) {
+        start[j] = count;
+        ask(s, j, s->place[j], NULL);
+        load(s, j, s->deepest);
+        if (!s->failed)
+            regression_shrink(&s->g, s->locked);
+        if (s->failed)
+            return NO_MEMORY;
+        for (int k = 0; k < s->g.kept_count; k++, count++)
+            if (count < room)
+                parents[count] = s->g.kept[k];
+    }
+    start[s->d] = count;
+    return count;
 }

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic._native.library import FLOAT, INT32, UINT8, address, check, check_size, check_writable, library
+from acyclic._native.library import (
+    FLOAT,
+    INT32,
+    UINT8,
+    address,
+    check,
+    check_size,
+    check_status,
+    check_writable,
+    library,
+)
 from acyclic._native.selection import check_criterion
-from acyclic._native.watching import run_kernel
+from acyclic._native.watching import Flag, run_kernel
 from acyclic.deadline import Deadline
-from acyclic.types import Floats
+from acyclic.types import Bools, Floats
 
 Order = NDArray[np.int32]
 
@@ -68,10 +79,11 @@ def polish_order(
     return order
 
 
-class OrderTrees:
-    """Every node's tree of the forward selections that some order has asked for: see order.c.
+class OrderChain:
+    """One chain of a search over orders: an order, the best one so far, and the trees of what was asked: see order.c.
 
-    Use it in a ``with`` block, which frees the trees at its end.
+    Use it in a ``with`` block, which frees the trees at its end. Every call that may take long takes the flag of
+    `run_watched`, which ends it with Stopped; the best order is then still the best so far.
 
     Parameters
     ----------
@@ -81,16 +93,18 @@ class OrderTrees:
         Non-zero at (i, j) if i has to stay before j.
     most_branches : int
         The trees are forgotten when they have more.
+    seed : int
+        Of the kicks.
 
     Examples
     --------
     >>> R = np.array([[1.0, 0.7, 0.0], [0.7, 1.0, 0.5], [0.0, 0.5, 1.0]])
-    >>> with OrderTrees(R, 100.0, 5.0, None, None, None, None, 3, 1, 1000) as trees:
-    ...     order = np.array([1, 0, 2], dtype=np.int32)
-    ...     before = trees.score(order)
-    ...     moves = trees.sweep(order, np.array([1], dtype=np.int32), 1e-6)
-    ...     order.tolist(), moves, trees.score(order) < before
-    ([0, 2, 1], 1, True)
+    >>> with OrderChain(R, 100.0, 5.0, None, None, None, None, 3, 1, 1000, 0) as chain:
+    ...     chain.start(np.array([1, 0, 2], dtype=np.int32))
+    ...     chain.descend(10**9, 1e-6)
+    ...     chain.best()[1].tolist(), chain.parents().astype(int).tolist()
+    1
+    ([0, 2, 1], [[0, 1, 0], [0, 0, 0], [0, 1, 0]])
     """
 
     def __init__(
@@ -105,6 +119,7 @@ class OrderTrees:
         max_parents: int,
         detours: int,
         most_branches: int,
+        seed: int,
     ) -> None:
         self.d = check_size(len(R))
         self._nodes = np.arange(self.d, dtype=np.int32)
@@ -113,7 +128,7 @@ class OrderTrees:
         rules = n, cost, *(address(array) for array in self._arrays[1:]), max_parents, detours
         self._busy = threading.Lock()
         self._purpose = f"for the search trees of {self.d} columns"
-        self._handle: int | None = library().order_search_open(self.d, address(R), *rules, most_branches)
+        self._handle: int | None = library().order_search_open(self.d, address(R), *rules, most_branches, seed)
         if not self._handle:
             raise MemoryError(f"not enough memory {self._purpose}")
 
@@ -129,42 +144,79 @@ class OrderTrees:
             handle, self._handle = self._handle, None
             library().order_search_close(handle)
 
-    def score(self, order: Order, deadline: Deadline | None = None) -> float:
-        """The total of an order; raises Stopped when the deadline passes."""
-        self._check(order)
-        total, kernel = np.empty(1), library().order_search_score
-        self._run(lambda flag: kernel(self._handle, address(order), address(total), flag), self.d**2, deadline)
-        return float(total[0])
-
-    def sweep(self, order: Order, movers: Order, tolerance: float, deadline: Deadline | None = None) -> int:
-        """Put each mover where the total is lowest, in place, if that gains more than a tolerance; the number of moves.
-
-        When it raises Stopped or KeyboardInterrupt, the order has the moves that were made, each of which lowered the
-        total.
-        """
-        self._check(order)
-        check("movers", movers, INT32, (len(movers),))
-        if len(movers) and not 0 <= movers.min() <= movers.max() < self.d:
-            raise ValueError(f"movers have to be numbers of nodes, 0 to {self.d - 1}; got {movers}")
-        if not len(movers):
-            return 0
-        kernel, count = library().order_search_sweep, len(movers)
-        return self._run(
-            lambda flag: kernel(self._handle, address(order), address(movers), count, tolerance, flag),
-            count * self.d**2,
-            deadline,
-        )
-
-    def _run(self, call: Callable[[int | None], int], size: int, deadline: Deadline | None) -> int:
-        def run(flag: int | None) -> int:
-            with self._busy:
-                if self._handle is None:
-                    raise ValueError("the trees of this search are closed; open new ones")
-                return call(flag)
-
-        return run_kernel(run, size=size, purpose=self._purpose, deadline=deadline)
-
-    def _check(self, order: Order) -> None:
-        check_writable("order", order, INT32, (self.d,))
+    def start(self, order: Order, flag: Flag | None = None) -> None:
+        """Go to an order, which is the best from then on."""
+        check("order", order, INT32, (self.d,))
         if not np.array_equal(np.sort(order), self._nodes):
             raise ValueError(f"the order has to hold each of 0 to {self.d - 1} once; got {order}")
+        self._run(library().order_search_start, address(order), address(flag))
+
+    def descend(self, work: int, tolerance: float, flag: Flag | None = None) -> int:
+        """Move nodes to their best places until none gains more than a tolerance, or so much more work is done.
+
+        Returns the number of moves.
+        """
+        return self._run(library().order_search_descend, self.work + work, tolerance, address(flag))
+
+    def kick(
+        self,
+        insertions: int,
+        temperature: float,
+        patience: int,
+        work: int,
+        tolerance: float,
+        flag: Flag | None = None,
+    ) -> int:
+        """Kick the order and repair it, until that has failed so often in a row, or so much more work is done.
+
+        A worse order is gone on from with probability exp(−excess / temperature). Returns the number of kicks.
+        """
+        until = self.work + work
+        return self._run(
+            library().order_search_kick, insertions, temperature, patience, until, tolerance, address(flag)
+        )
+
+    def rival(self, u: int, v: int, turned: bool, work: int, tolerance: float, flag: Flag | None = None) -> float:
+        """The lowest score near the best order with v before u, or without an edge between them; inf where forbidden.
+
+        It starts from the order of the last `start`, with u before v; `parents` are those of the rival then.
+        """
+        score = np.empty(1)
+        given = u, v, int(turned), work, tolerance, address(score), address(flag)
+        self._run(library().order_search_rival, *given)
+        return float(score[0])
+
+    def best(self) -> tuple[float, Order]:
+        """The lowest score so far and its order."""
+        order = np.empty(self.d, dtype=np.int32)
+        with self._open() as handle:
+            return float(library().order_search_best(handle, address(order))), order
+
+    @property
+    def work(self) -> int:
+        """What was done so far, in units of about a nanosecond that do not depend on the machine."""
+        with self._open() as handle:
+            return int(library().order_search_work(handle))
+
+    def parents(self) -> Bools:
+        """The parents of all nodes in the present order, by column: (d, d)."""
+        start, parents = np.empty(self.d + 1, dtype=np.int64), np.empty(8 * self.d, dtype=np.int32)
+        kernel = library().order_search_parents
+        count = self._run(kernel, address(start), address(parents), len(parents))
+        if count > len(parents):
+            parents = np.empty(count, dtype=np.int32)
+            self._run(kernel, address(start), address(parents), count)
+        adjacency = np.zeros((self.d, self.d), dtype=bool)
+        adjacency[parents[:count], np.repeat(self._nodes, np.diff(start))] = True
+        return adjacency
+
+    @contextmanager
+    def _open(self) -> Iterator[int]:
+        with self._busy:
+            if self._handle is None:
+                raise ValueError("the trees of this search are closed; open new ones")
+            yield self._handle
+
+    def _run(self, kernel: Callable[..., int], *given: object) -> int:
+        with self._open() as handle:
+            return check_status(kernel(handle, *given), self._purpose)

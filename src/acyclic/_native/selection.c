@@ -5,14 +5,14 @@
 #include "selection.h"
 #include <string.h>
 
-WIDE static void subtract(int m, double t, const double *restrict x, double *restrict y)
+static inline void subtract(int m, double t, const double *restrict x, double *restrict y)
 {
     for (int i = 0; i < m; i++)
         y[i] -= t * x[i];
 }
 
-WIDE static void condition(int m, double scale, double slope, double *restrict x, double *restrict own,
-                           double *restrict cross)
+static inline void condition(int m, double scale, double slope, double *restrict x, double *restrict own,
+                             double *restrict cross)
 {
     for (int i = 0; i < m; i++) {
         x[i] *= scale;
@@ -27,16 +27,26 @@ static int reserve(Regression *g, int capacity)
     double *Q = realloc(g->Q, sizeof(double) * k * (size_t)g->room);
     if (Q)
         g->Q = Q;
-    double *work = realloc(g->slope, sizeof(double) * (k + 2 * k * k));
+    double *explained = realloc(g->explained, sizeof(double) * k);
+    if (explained)
+        g->explained = explained;
+    double *work = realloc(g->slope, sizeof(double) * (3 * k + 4 * k * k));
     if (work)
         g->slope = work;
     int *chosen = realloc(g->chosen, sizeof(int) * 2 * k);
     if (chosen)
         g->chosen = chosen;
-    if (!Q || !work || !chosen)
+    uint8_t *dropped = realloc(g->dropped, k);
+    if (dropped)
+        g->dropped = dropped;
+    if (!Q || !explained || !work || !chosen || !dropped)
         return NO_MEMORY;
-    g->factor = g->slope + k;
-    g->inverse = g->factor + k * k;
+    g->precision = g->slope + k;
+    g->factor = g->precision + k;
+    g->inverse = g->factor + k * (k + 1);
+    g->fresh = g->inverse + k * k;
+    g->gone = g->fresh + k * k;
+    g->inverted = 0;
     g->kept = g->chosen + k;
     g->capacity = capacity;
     return 0;
@@ -46,6 +56,8 @@ int regression_open(Regression *g, const Criterion *criterion, int width)
 {
     memset(g, 0, sizeof *g);
     g->criterion = *criterion;
+    g->worth = -expm1(-criterion->c / criterion->n);
+    g->dispensable = expm1(criterion->c / criterion->n);
     g->room = width > 0 ? width : 1;
     g->own = malloc(sizeof(double) * 2 * (size_t)g->room);
     if (!g->own)
@@ -58,8 +70,10 @@ void regression_close(Regression *g)
 {
     free(g->own);
     free(g->Q);
+    free(g->explained);
     free(g->slope);
     free(g->chosen);
+    free(g->dropped);
 }
 
 void regression_start(Regression *g, int target, int width)
@@ -67,7 +81,7 @@ void regression_start(Regression *g, int target, int width)
     const Criterion *s = &g->criterion;
     g->target = target;
     g->width = width;
-    g->count = 0;
+    g->count = g->inverted = 0;
     g->variance = s->R[(int64_t)target * s->stride + target];
     memcpy(g->cross, s->R + (int64_t)target * s->stride, sizeof(double) * (size_t)width);
     for (int i = 0; i < width; i++)
@@ -81,22 +95,29 @@ int regression_can_add(const Regression *g, int candidate)
     return g->own[candidate] > DEPENDENT;
 }
 
+/* Row x of the factor for a new parent a, and what is left of every candidate given it. */
+WIDE static void condition_on(Regression *g, int a, double *restrict x)
+{
+    double deviation = sqrt(g->own[a]), slope = g->cross[a] / deviation;
+    for (int q = 0; q < g->count; q++) {
+        const double *row = g->Q + (size_t)q * (size_t)g->room;
+        subtract(g->width, row[a], row, x);
+    }
+    condition(g->width, 1 / deviation, slope, x, g->own, g->cross);
+    g->explained[g->count] = slope;
+    g->variance -= slope * slope;
+}
+
 int regression_add(Regression *g, int a)
 {
     const Criterion *s = &g->criterion;
     if (g->count == g->capacity && reserve(g, 2 * g->capacity) < 0)
         return NO_MEMORY;
     double *x = g->Q + (size_t)g->count * (size_t)g->room;
-    double deviation = sqrt(g->own[a]), slope = g->cross[a] / deviation;
     memcpy(x, s->R + (int64_t)a * s->stride, sizeof(double) * (size_t)g->width);
-    for (int q = 0; q < g->count; q++) {
-        const double *row = g->Q + (size_t)q * (size_t)g->room;
-        subtract(g->width, row[a], row, x);
-    }
-    condition(g->width, 1 / deviation, slope, x, g->own, g->cross);
+    condition_on(g, a, x);
     g->own[a] = 0;
     g->chosen[g->count++] = a;
-    g->variance -= slope * slope;
     return 0;
 }
 
@@ -105,7 +126,7 @@ double regression_needed(const Regression *g)
     const Criterion *s = &g->criterion;
     if (g->count >= s->max_parents || g->variance <= EXPLAINED)
         return INFINITY;
-    return s->unit ? s->c * s->unit[g->target] / s->n : -g->variance * expm1(-s->c / s->n);
+    return s->unit ? s->c * s->unit[g->target] / s->n : g->variance * g->worth;
 }
 
 double regression_gain(const Regression *g, int i)
@@ -113,49 +134,98 @@ double regression_gain(const Regression *g, int i)
     return regression_can_add(g, i) ? g->cross[i] * g->cross[i] / g->own[i] : 0;
 }
 
-/* Cholesky factor of R over the kept, its inverse, and from them slopes and the variance that is left. */
-static void solve(Regression *g)
+static inline void accumulate(int m, double z, const double *restrict x, double *restrict slope,
+                              double *restrict precision)
 {
-    const Criterion *s = &g->criterion;
-    const double *target = s->R + (int64_t)g->target * s->stride;
-    int m = g->kept_count;
-    double *L = g->factor, *M = g->inverse;
-    g->kept_variance = target[g->target];
-    memset(g->slope, 0, sizeof(double) * (size_t)m);
-    for (int i = 0; i < m && !stopped(&g->stop); i++) {
-        const double *row = s->R + (int64_t)g->kept[i] * s->stride;
-        for (int j = 0; j <= i; j++) {
-            double t = row[g->kept[j]];
-            for (int k = 0; k < j; k++)
-                t -= L[i * m + k] * L[j * m + k];
-            L[i * m + j] = i == j ? sqrt(t) : t / L[j * m + j];
-        }
-        double scale = 1 / L[i * m + i], z = 0;
-        for (int j = 0; j < i; j++) {
-            double t = 0;
-            for (int k = j; k < i; k++)
-                t -= L[i * m + k] * M[k * m + j];
-            M[i * m + j] = t * scale;
-        }
-        M[i * m + i] = scale;
-        for (int j = 0; j <= i; j++)
-            z += M[i * m + j] * target[g->kept[j]];
-        for (int j = 0; j <= i; j++)
-            g->slope[j] += M[i * m + j] * z;
-        g->kept_variance -= z * z;
+    for (int i = 0; i < m; i++) {
+        slope[i] += x[i] * z;
+        precision[i] += x[i] * x[i];
     }
 }
 
-static int weakest(const Regression *g, int locked, double *loss)
+static inline void release(int m, double slope, const double *restrict x, double *restrict slopes,
+                           double *restrict precision)
 {
-    int m = g->kept_count, found = -1;
+    for (int i = 0; i < m; i++) {
+        slopes[i] -= slope * x[i];
+        precision[i] -= x[i] * x[i];
+    }
+}
+
+WIDE void regression_gains(const Regression *g, double *restrict gain)
+{
+    const double *own = g->own, *cross = g->cross;
+    for (int i = 0; i < g->width; i++)
+        gain[i] = own[i] > DEPENDENT ? cross[i] * cross[i] / own[i] : 0;
+}
+
+/* The factor U of R over the kept, R = U'U by rows of length `room`, its right side z in the column behind it, and the
+   variance that they leave. */
+WIDE static void factorise(Regression *g)
+{
+    const Criterion *s = &g->criterion;
+    const double *target = s->R + (int64_t)g->target * s->stride;
+    int m = g->kept_count, width = m + 1;
+    double *U = g->factor;
+    g->kept_variance = target[g->target];
+    for (int q = 0; q < m && !stopped(&g->stop); q++) {
+        const double *row = s->R + (int64_t)g->kept[q] * s->stride;
+        double *x = U + q * width;
+        for (int k = q; k < m; k++)
+            x[k] = row[g->kept[k]];
+        x[m] = target[g->kept[q]];
+        for (int p = 0; p < q; p++)
+            subtract(width - q, U[p * width + q], U + p * width + q, x + q);
+        double scale = 1 / sqrt(x[q]);
+        for (int k = q; k <= m; k++)
+            x[k] *= scale;
+        g->kept_variance -= x[m] * x[m];
+    }
+}
+
+/* Row i of the inverse M of U', from the rows before it; U is read by `column`: U[k][i] = column[k * stride]. */
+static inline void invert_row(int i, const double *column, size_t stride, double *M, size_t room)
+{
+    double *x = M + (size_t)i * room, scale = 1 / column[(size_t)i * stride];
+    memset(x, 0, sizeof(double) * (size_t)i);
+    x[i] = 1;
+    for (int k = 0; k < i; k++)
+        subtract(k + 1, column[(size_t)k * stride], M + (size_t)k * room, x);
+    for (int k = 0; k <= i; k++)
+        x[k] *= scale;
+}
+
+/* M of all that were chosen, whose factor forward selection has computed already: only the rows of the new ones. */
+WIDE static void extend_inverse(Regression *g)
+{
+    for (; g->inverted < g->count; g->inverted++)
+        invert_row(g->inverted, g->Q + g->chosen[g->inverted], (size_t)g->room, g->inverse, (size_t)g->capacity);
+}
+
+/* M of the kept from their factor. */
+WIDE static void invert(Regression *g)
+{
+    size_t m = (size_t)g->kept_count;
+    for (int i = 0; i < g->kept_count; i++)
+        invert_row(i, g->factor + i, m + 1, g->fresh, m);
+}
+
+/* Slopes of the kept, and the diagonal of their precision matrix: M'z and that of M'M; z[k] = right[k * stride]. */
+WIDE static void weigh(Regression *g, const double *M, size_t room, const double *right, size_t stride)
+{
+    memset(g->slope, 0, sizeof(double) * (size_t)g->kept_count);
+    memset(g->precision, 0, sizeof(double) * (size_t)g->kept_count);
+    for (int k = 0; k < g->kept_count; k++)
+        accumulate(k + 1, right[(size_t)k * stride], M + (size_t)k * room, g->slope, g->precision);
+}
+
+static int weakest(const Regression *g, int m, int locked, double *loss)
+{
+    int found = -1;
     *loss = INFINITY;
     for (int i = locked; i < m; i++) {
-        double precision = 0;
-        for (int k = i; k < m; k++)
-            precision += g->inverse[k * m + i] * g->inverse[k * m + i];
-        double lost = g->slope[i] * g->slope[i] / precision;
-        if (lost < *loss) {
+        double lost = g->slope[i] * g->slope[i] / g->precision[i];
+        if (!g->dropped[i] && lost < *loss) {
             *loss = lost;
             found = i;
         }
@@ -163,23 +233,83 @@ static int weakest(const Regression *g, int locked, double *loss)
     return found;
 }
 
-void regression_shrink(Regression *g, int locked)
+/* Take the i-th of the kept out of slopes and precision: of the precision matrix M'M only the columns of the dropped are
+   ever needed, scaled; `gone` of them are there. */
+WIDE static void drop(Regression *g, const double *M, size_t room, int i, int gone)
+{
+    int m = g->kept_count;
+    double *x = g->gone + (size_t)gone * (size_t)m;
+    memset(x, 0, sizeof(double) * (size_t)m);
+    for (int k = i; k < m; k++)
+        subtract(k + 1, -M[(size_t)k * room + (size_t)i], M + (size_t)k * room, x);
+    for (int t = 0; t < gone; t++)
+        subtract(m, g->gone[t * m + i], g->gone + t * m, x);
+    double scale = 1 / sqrt(g->precision[i]), slope = g->slope[i] * scale;
+    for (int k = 0; k < m; k++)
+        x[k] *= scale;
+    release(m, slope, x, g->slope, g->precision);
+    g->dropped[i] = 1;
+}
+
+static void keep_undropped(Regression *g)
+{
+    int m = 0;
+    for (int i = 0; i < g->kept_count; i++)
+        if (!g->dropped[i])
+            g->kept[m++] = g->kept[i];
+    g->kept_count = m;
+}
+
+/* A precision beyond this is of nearly collinear parents: what is left after one of them is dropped has lost as many
+   digits, so that the rest is solved afresh. */
+static const double FRAGILE = 1e6;
+
+/* Drop the weakest of the kept as long as that pays, with one inverse for as many as precision allows. Returns whether
+   the rest has to be solved afresh. */
+static int drop_weakest(Regression *g, const double *M, size_t room, int locked)
 {
     const Criterion *s = &g->criterion;
+    int m = g->kept_count, fragile = 0;
+    memset(g->dropped, 0, (size_t)m);
+    for (int gone = 0; !fragile; gone++) {
+        double loss, left = g->kept_variance > EXPLAINED ? g->kept_variance : EXPLAINED;
+        int i = weakest(g, m, locked, &loss);
+        if (i < 0 || loss > (s->unit ? s->c * s->unit[g->target] / s->n : left * g->dispensable))
+            break;
+        fragile = g->precision[i] > FRAGILE;
+        g->kept_variance += loss;
+        drop(g, M, room, i, gone);
+    }
+    keep_undropped(g);
+    return fragile;
+}
+
+void regression_shrink(Regression *g, int locked)
+{
     g->kept_count = g->count;
+    g->kept_variance = g->variance;
     memcpy(g->kept, g->chosen, sizeof(int) * (size_t)g->count);
-    for (;;) {
-        double loss;
-        solve(g);
-        if (stopped(&g->stop))
-            return;
-        int i = weakest(g, locked, &loss);
-        double left = g->kept_variance > EXPLAINED ? g->kept_variance : EXPLAINED;
-        double limit = s->unit ? s->c * s->unit[g->target] / s->n : left * expm1(s->c / s->n);
-        if (i < 0 || loss > limit)
-            return;
-        g->kept_count--;
-        memmove(g->kept + i, g->kept + i + 1, sizeof(int) * (size_t)(g->kept_count - i));
+    extend_inverse(g);
+    weigh(g, g->inverse, (size_t)g->capacity, g->explained, 1);
+    int fragile = drop_weakest(g, g->inverse, (size_t)g->capacity, locked);
+    while (fragile && !stopped(&g->stop)) {
+        size_t m = (size_t)g->kept_count;
+        factorise(g);
+        invert(g);
+        weigh(g, g->fresh, m, g->factor + m, m + 1);
+        fragile = drop_weakest(g, g->fresh, m, locked);
+    }
+}
+
+/* Slopes of the kept, by substitution in the factor. */
+static void solve(Regression *g)
+{
+    int m = g->kept_count, width = m + 1;
+    for (int i = m - 1; i >= 0; i--) {
+        double t = g->factor[i * width + m];
+        for (int k = i + 1; k < m; k++)
+            t -= g->factor[i * width + k] * g->slope[k];
+        g->slope[i] = t / g->factor[i * width + i];
     }
 }
 
@@ -202,8 +332,10 @@ static int most_explaining(const Regression *g, const uint8_t *allowed, double *
     return best;
 }
 
-static void record(const Regression *g, int d, double *slopes, double *variance)
+static void record(Regression *g, int d, double *slopes, double *variance)
 {
+    factorise(g);
+    solve(g);
     memset(slopes, 0, sizeof(double) * (size_t)d);
     for (int k = 0; k < g->kept_count; k++)
         slopes[g->kept[k]] = g->slope[k];

@@ -38,14 +38,18 @@ static inline double criterion_score(const Criterion *s, int target, double vari
 typedef struct {
     Criterion criterion;
     int room, width, capacity, target, count; /* candidates are 0..width-1, width <= room */
+    double worth, dispensable; /* shares of the variance that are worth a parent */
     double variance;     /* of the target given the chosen */
     double *own, *cross; /* variance of each candidate, and its covariance with the target, given the chosen */
     double *Q;           /* capacity * room: row k is what the k-th chosen adds to the factor of R */
+    double *explained;   /* square roots of the variance that each of the chosen explained */
     int *chosen;
     int kept_count; /* after shrink: the parents that stay, their slopes and the variance that they leave */
     double kept_variance;
     int *kept;
-    double *slope, *factor, *inverse;
+    double *slope, *precision, *factor, *inverse, *fresh, *gone;
+    uint8_t *dropped;
+    int inverted; /* rows of the inverse that are there for the chosen */
     Stop stop; /* shrink ends early where it is seen: then nothing that is kept may be used */
 } Regression;
 
@@ -56,6 +60,7 @@ int regression_can_add(const Regression *g, int candidate);
 int regression_add(Regression *g, int candidate); /* NO_MEMORY or 0 */
 double regression_needed(const Regression *g);    /* what a candidate must explain to be worth its cost */
 double regression_gain(const Regression *g, int candidate);
+void regression_gains(const Regression *g, double *restrict gain); /* of all candidates */
 void regression_shrink(Regression *g, int locked); /* drops what is not worth its cost, but for the first `locked` */
 double regression_score(const Regression *g);      /* of the kept parents */
 

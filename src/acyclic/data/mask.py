@@ -57,6 +57,18 @@ class Mask:
         restricted = ~self.allowed | self.required | np.isfinite(self.lower) | np.isfinite(self.upper)
         return not restricted[~np.eye(len(self.names), dtype=bool)].any()
 
+    def permuted(self, order: Integers) -> Mask:
+        """The same knowledge with the columns in another order."""
+        pairs = np.ix_(order, order)
+        return Mask(
+            tuple(self.names[i] for i in order),
+            self.allowed[pairs],
+            self.required[pairs],
+            self.lower[pairs],
+            self.upper[pairs],
+            None if self.tier is None else self.tier[order],
+        )
+
     @property
     def box(self) -> tuple[Floats, Floats]:
         """Lower and upper limits, each (d, d), for a solver that moves every weight continuously.

@@ -16,6 +16,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
 from acyclic.discrete.order import equal_variance_order
+from acyclic.discrete.rivals import Alternative
 from acyclic.discrete.selection import ParentCriterion, checked_order, noise_shares
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
@@ -25,23 +26,12 @@ from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["LARGEST_EXACT", "Alternative", "BestGraph", "exact_memory", "find_best_graph"]
+__all__ = ["LARGEST_EXACT", "BestGraph", "exact_memory", "find_best_graph"]
 
 LARGEST_EXACT = 20
 """Up to so many columns the best graph with all margins takes a second and 120 MB; each column more doubles both."""
 
 _MOST_ALTERNATIVES = 100
-
-
-@dataclass(frozen=True, eq=False)
-class Alternative:
-    """A graph of another class: the best one with some edge turned, left out or added, or with another collider.
-
-    ``excess`` is how much higher its score is than that of the best graph.
-    """
-
-    adjacency: Bools
-    excess: float
 
 
 @dataclass(frozen=True, eq=False)

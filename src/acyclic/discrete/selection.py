@@ -21,7 +21,7 @@ from acyclic.types import Floats, Integers
 
 __all__ = ["select_parents"]
 
-_DETOURS = 5
+DETOURS = 5
 
 
 def select_parents(
@@ -185,7 +185,7 @@ def _select(
         None if shares is None else np.ascontiguousarray(shares[nodes]),
         *criterion.rules(nodes),
         criterion.max_parents,
-        _DETOURS,
+        DETOURS,
         threads=workers,
         deadline=deadline,
     )

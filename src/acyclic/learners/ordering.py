@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
+from acyclic.discrete.rivals import Rivals
+from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
-from acyclic.ranges import Range
+from acyclic.ranges import Range, number
 from acyclic.running import Monitor, State
 from acyclic.scores.local import PenaltyRule, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Integers
+
+EFFORT = number(least=0)
+
+
+def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:
+    """The order of a graph to start from, given by its weights; an InputError where they are of no DAG."""
+    weights = np.asarray(start)
+    if weights.shape != (len(names), len(names)):
+        raise InputError(f"start has the shape {weights.shape}; give weights of {len(names)} × {len(names)} columns")
+    return Dag(weights, names).order
 
 
 class OrderLearner(DagLearner):
@@ -34,6 +49,7 @@ class OrderLearner(DagLearner):
     penalty: PenaltyRule
     threshold: float
     order_: Integers
+    rivals_: Rivals | None = None
 
     @abstractmethod
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:

@@ -1,0 +1,48 @@
+"""What else a search met beside its answer: graphs that are nearly as good, and how sure it is that none is better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from acyclic.types import Bools, Floats
+
+__all__ = ["Alternative", "Rivals"]
+
+
+@dataclass(frozen=True, eq=False)
+class Alternative:
+    """A graph of another class: the best one met with some edge turned, left out or added, or with another collider.
+
+    ``excess`` is how much higher its score is than that of the best graph.
+    """
+
+    adjacency: Bools
+    excess: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """How far the answer of a search is ahead of other graphs.
+
+    Attributes
+    ----------
+    proved : bool
+        Whether no graph has a lower score; all that follows is exact then.
+    chains, agreeing : int
+        How many independent chains searched, and how many of them ended in the class of the answer; 0 if proved.
+    gap : float
+        How much higher the lowest score of another class that was met is; inf where none was.
+    turned, left_out : ndarray of shape (d, d)
+        For each edge how much higher the lowest score that was met is with it turned, and without an edge between its
+        nodes; NaN where there is no edge, or where it was not looked for.
+    alternatives : tuple of Alternative
+        Graphs of other classes within log n of the best score, best first.
+    """
+
+    proved: bool
+    chains: int
+    agreeing: int
+    gap: float
+    turned: Floats
+    left_out: Floats
+    alternatives: tuple[Alternative, ...]

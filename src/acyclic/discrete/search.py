@@ -1,0 +1,544 @@
+"""The search for the best graph under the Gaussian BIC: several chains over orders, which then learn from each other.
+
+Each chain goes downhill from an order of its own, one node after the other to its best place, and then on by kicks. If
+the chains do not end in one class, more are started, and good orders are crossed: a child has the relative order of a
+random half of the columns from one parent and the rest from the other. All randomness comes from the seed, all budgets
+are counted in work and not in time, and what one chain does depends on no other between two meetings: the answer does
+not depend on the number of threads or on the load of the machine, unless a deadline cuts it short.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import inf, log, nan
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike, NDArray
+
+from acyclic._native import Flag, OrderChain, run_watched
+from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
+from acyclic.deadline import Deadline, Stopped
+from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph
+from acyclic.discrete.order import as_bytes, extend_order
+from acyclic.discrete.rivals import Alternative, Rivals
+from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, noise_shares
+from acyclic.errors import InputError
+from acyclic.facts import Ended, Fact
+from acyclic.graphs.cycles import sort_topologically
+from acyclic.graphs.equivalence import find_cpdag
+from acyclic.scores.local import Noise, PenaltyRule
+from acyclic.scores.regression import least_squares
+from acyclic.types import Bools, Floats, Integers
+
+__all__ = ["FoundGraph", "search_graph", "search_orders"]
+
+# Scores closer than this are ties: equivalent graphs differ by rounding only.
+_TOLERANCE = 1e-6
+# A kick, and what is accepted after it, as measured on real tables: fewer insertions fall back, more lose too much.
+_INSERTIONS, _TEMPERATURE = 3, 5.0
+_PATIENCE = 1000
+# Independent chains at first, and the size of the population once they disagree.
+_FIRST_CHAINS, _POPULATION = 3, 6
+# Generations without a better graph after which crossing ends.
+_STALE = 20
+# Units of work, about a nanosecond each, for 50 columns.
+_BUDGET = 1.5e9
+# Looks around the answer: after each but the last the search goes on from what was better.
+_SURVEYS = 4
+# Trees of one chain beyond 15 million branches, 120 MB, are begun anew.
+_MOST_BRANCHES = 15_000_000
+_MOST_ALTERNATIVES = 20
+_UNLIMITED = 2**62
+
+Order = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class FoundGraph:
+    """What a search found.
+
+    Attributes
+    ----------
+    order : ndarray of int, shape (d,)
+    weights : ndarray of shape (d, d)
+        Least squares on the parents.
+    score : float
+        The criterion. If noise variances are unequal it is `gaussian_bic` of the graph, except that a column which its
+        parents determine counts as explained to 1e-12 here and to 1e-10 there.
+    penalty : float
+        The cost of a parent that was used.
+    reached : tuple of float
+        The score that each independent chain reached on its own; empty if the answer is proved.
+    kicks, generations : int
+        Kicks of all chains, and rounds of crossing.
+    rivals : Rivals, optional
+        What else was met; None where the search was cut short or not asked for it.
+    end : Fact[Ended]
+        NO_BETTER_MOVE, TIME_LIMIT or INTERRUPTED; after the last two a better order may be one move away.
+    """
+
+    order: Integers
+    weights: Floats
+    score: float
+    penalty: float
+    reached: tuple[float, ...]
+    kicks: int
+    generations: int
+    rivals: Rivals | None
+    end: Fact[Ended]
+
+
+def search_graph(
+    moments: Moments,
+    starts: Sequence[ArrayLike] = (),
+    penalty: PenaltyRule = "ebic",
+    *,
+    mask: Mask | None = None,
+    max_parents: int | None = None,
+    effort: float = 1.0,
+    threads: int | None = None,
+    deadline: Deadline | None = None,
+    tell: Callable[[float], None] | None = None,
+    random_state: int | SeedSequence | Generator = 0,
+) -> FoundGraph:
+    """Find the graph with the lowest Gaussian BIC: proved best up to 20 columns, by `search_orders` beyond.
+
+    The answer depends neither on units nor on the order of the columns. Parameters are those of `search_orders`. With
+    an effort of 0, and where the time does not suffice for a proof, the answer is that of a search.
+
+    Examples
+    --------
+    >>> moments = Moments(500, [0, 0, 0], [[1, 0, 1], [0, 1, 1], [1, 1, 3]])
+    >>> found = search_graph(moments)
+    >>> (found.weights != 0).astype(int).tolist(), found.rivals.proved
+    ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
+    """
+    few = len(moments.names) <= LARGEST_EXACT and effort > 0
+    searched = None
+    if not few or (deadline is not None and deadline.left() is not None):
+        searched = search_orders(
+            moments,
+            starts,
+            penalty,
+            mask=mask,
+            max_parents=max_parents,
+            effort=0.0 if few else effort,
+            threads=threads,
+            deadline=deadline,
+            tell=tell,
+            random_state=random_state,
+        )
+        if not few or searched.end.kind.stopped:
+            return searched
+    try:
+        return _prove(moments, penalty, mask, max_parents, threads, deadline)
+    except Stopped as stop:
+        end = stop.end
+    except KeyboardInterrupt:
+        end = Fact.of(Ended.INTERRUPTED)
+    if searched is None:
+        searched = search_orders(moments, starts, penalty, mask=mask, max_parents=max_parents, effort=0.0)
+    return FoundGraph(**{**vars(searched), "end": end})
+
+
+def _prove(
+    moments: Moments,
+    penalty: PenaltyRule,
+    mask: Mask | None,
+    max_parents: int | None,
+    threads: int | None,
+    deadline: Deadline | None,
+) -> FoundGraph:
+    """The best graph there is, found with the columns in their canonical order."""
+    canon = canonical_order(moments.correlation(), moments.names)
+    back = np.argsort(canon)
+    names = tuple(moments.names[i] for i in canon)
+    sorted_moments = Moments(moments.n, moments.mean[canon], moments.covariance[np.ix_(canon, canon)], names)
+    sorted_mask = None if mask is None or mask.is_free else mask.permuted(canon)
+    best = find_best_graph(
+        sorted_moments, penalty, mask=sorted_mask, max_parents=max_parents, threads=threads, deadline=deadline
+    )
+    restore = np.ix_(back, back)
+    rivals = Rivals(
+        proved=True,
+        chains=0,
+        agreeing=0,
+        gap=best.second,
+        turned=best.turned[restore],
+        left_out=best.left_out[restore],
+        alternatives=tuple(
+            Alternative(other.adjacency[restore], other.excess) for other in best.alternatives[:_MOST_ALTERNATIVES]
+        ),
+    )
+    weights = least_squares(moments.covariance, best.adjacency[restore], mask)
+    end = Fact.of(Ended.NO_BETTER_MOVE)
+    return FoundGraph(canon[best.order], weights, best.score, best.penalty, (), 0, 0, rivals, end)
+
+
+def search_orders(
+    moments: Moments,
+    starts: Sequence[ArrayLike] = (),
+    penalty: PenaltyRule = "ebic",
+    *,
+    noise: Noise = "unequal",
+    mask: Mask | None = None,
+    max_parents: int | None = None,
+    effort: float = 1.0,
+    threads: int | None = None,
+    deadline: Deadline | None = None,
+    tell: Callable[[float], None] | None = None,
+    random_state: int | SeedSequence | Generator = 0,
+) -> FoundGraph:
+    """Search for the order whose graph has the lowest Gaussian BIC; parents are chosen as in `select_parents`.
+
+    Only the correlation matrix is seen, with its columns in a canonical order: neither units nor the order of the
+    columns can change the result if they did not choose the starts.
+
+    Parameters
+    ----------
+    moments : Moments
+    starts : sequence of array_like of int, shape (d,)
+        Orders to start from; repaired where they are against the mask. Further chains start from random orders.
+    penalty, noise, mask, max_parents
+        As in `select_parents`. With equal noise variances, σ² is estimated from the first start.
+    effort : float
+        1 is a second or two for 50 columns on two cores; the work grows with it. 0 goes downhill from the starts, or
+        from one random order, and no further.
+    threads : int, optional
+        All processors if left out. The result does not depend on it.
+    deadline : Deadline, optional
+        When it passes, the best graph so far is returned, as it is on Ctrl-C.
+    tell : callable, optional
+        Called with the best score so far after each round; it may raise Stopped to end the search.
+    random_state : int, SeedSequence or Generator
+
+    Examples
+    --------
+    >>> moments = Moments(500, [0, 0, 0], [[1, 0, 1], [0, 1, 1], [1, 1, 3]])
+    >>> (search_orders(moments).weights != 0).astype(int).tolist()
+    [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
+    """
+    if not 0 <= effort < inf:
+        raise InputError(f"effort is {effort!r}; give a number >= 0")
+    criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
+    given = [checked_order(start, moments.names) for start in starts]
+    unit = noise_shares(noise, criterion, given[0] if given else np.arange(d))
+    canon = canonical_order(criterion.correlation, moments.names)
+    with _Search(criterion, unit, canon, effort, threads, deadline, tell, random_state) as search:
+        end = search.run(given)
+        order, adjacency, score, rivals, end = search.look_around(end)
+        weights = least_squares(moments.covariance, adjacency, criterion.mask)
+        return FoundGraph(
+            order,
+            weights,
+            score,
+            criterion.penalty,
+            tuple(search.reached),
+            search.kicks,
+            search.generations,
+            rivals,
+            end,
+        )
+
+
+def canonical_order(correlation: Floats, names: Sequence[str]) -> Integers:
+    """The columns by what does not depend on their order: how much they correlate with all others, then their names.
+
+    Sums are over sorted entries, so that rounding does not depend on the order either, and are compared in nine digits.
+    """
+    d = len(names)
+    squares = correlation**2
+    if d <= 1000:  # beyond that sorting takes longer than it is worth: another order changes the last digit of few sums
+        squares.sort(axis=1)
+    total, shape = squares.sum(axis=1), (squares**2).sum(axis=1)
+    keys = np.arange(d), np.argsort(np.argsort(np.array(names, dtype=object))), np.round(shape, 9), np.round(total, 9)
+    return np.lexsort(keys)
+
+
+class _Search:
+    """The chains, their orders, and the best of them; columns are in canonical order inside."""
+
+    def __init__(
+        self,
+        criterion: ParentCriterion,
+        unit: Floats | None,
+        canon: Integers,
+        effort: float,
+        threads: int | None,
+        deadline: Deadline | None,
+        tell: Callable[[float], None] | None,
+        random_state: int | SeedSequence | Generator,
+    ) -> None:
+        if threads is not None and threads < 1:
+            raise InputError(f"threads is {threads!r}; give a number >= 1, or None for all processors")
+        self.threads = threads or os.cpu_count() or 1
+        self.d, self.n, self.canon, self.back = len(canon), criterion.n, canon, np.argsort(canon)
+        self.deadline, self.tell, self.rng = deadline, tell, np.random.default_rng(random_state)
+        before = criterion.mask.precedence
+        self.before = None if before is None else before[np.ix_(canon, canon)]
+        self.given = (
+            np.ascontiguousarray(criterion.correlation[np.ix_(canon, canon)]),
+            criterion.n,
+            criterion.penalty,
+            None if unit is None else np.ascontiguousarray(unit[canon]),
+            *criterion.rules(canon),
+            None if self.before is None else as_bytes(self.before),
+            criterion.max_parents,
+            DETOURS,
+            _MOST_BRANCHES,
+        )
+        self.by_class = unit is None
+        self.budget = int(effort * _BUDGET * max(1.0, self.d / 50) ** 0.75)
+        self.effort = effort
+        self.temperature = _TEMPERATURE * min(1.0, 50 / self.d)
+        self.chains: list[OrderChain] = []
+        self.stack = ExitStack()
+        self.population: list[tuple[float, Order]] = []
+        self.best: tuple[float, Order] = (inf, np.arange(self.d, dtype=np.int32))
+        self.reached: list[float] = []
+        self.kicks = self.generations = 0
+
+    def __enter__(self) -> _Search:
+        self.stack.__enter__()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stack.close()
+
+    def run(self, given: list[Integers]) -> Fact[Ended]:
+        """All rounds in turn; how they ended."""
+        starts = [self.obey(np.argsort(self.back[start])) for start in given]
+        # What is at hand when the first round is cut short.
+        self.best = (inf, starts[0] if starts else self.obey(np.arange(self.d)))
+        try:
+            self.explore(starts)
+            return Fact.of(Ended.NO_BETTER_MOVE)
+        except Stopped as stop:
+            return self.explain(stop)
+        except KeyboardInterrupt:
+            return Fact.of(Ended.INTERRUPTED)
+        finally:
+            self.collect()
+
+    def explore(self, starts: list[Order]) -> None:
+        """Chains on their own; if they disagree more of them, then crossings, until all is stale or spent."""
+        if self.effort == 0:
+            self.climb(starts or [self.draw_start()], 0)
+            return
+        own = self.budget // 15
+        first = max(_FIRST_CHAINS if self.d <= 300 else 2 if self.d <= 600 else 1, len(starts))
+        self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], own)
+        if self.agree() or len(self.chains) < _FIRST_CHAINS:
+            return
+        self.climb([self.draw_start() for _ in range(_POPULATION - len(self.chains))], own)
+        stale = 0
+        while stale < _STALE and self.spent < self.budget:
+            best = self.best[0]
+            self.cross(own // 2)
+            stale = 0 if self.best[0] < best - _TOLERANCE else stale + 1
+
+    def climb(self, starts: list[Order], work: int) -> None:
+        """New chains, one from each start: downhill and on by kicks."""
+        fresh = [self.stack.enter_context(OrderChain(*self.given, seed=int(self.rng.integers(2**63)))) for _ in starts]
+        self.chains += fresh
+        self.do(lambda k, flag: self.improve(fresh[k], starts[k], work, flag), len(fresh))
+        self.collect()
+        self.reached += [chain.best()[0] for chain in fresh]
+
+    def cross(self, work: int) -> None:
+        """One generation: each chain goes on from a child of two members of the population."""
+        children = [self.draw_child() for _ in self.chains]
+        self.do(lambda k, flag: self.improve(self.chains[k], children[k], work, flag), len(children))
+        self.collect()
+        self.generations += 1
+
+    def improve(self, chain: OrderChain, start: Order, work: int, flag: Flag) -> None:
+        chain.start(start, flag)
+        chain.descend(_UNLIMITED, _TOLERANCE, flag)
+        if work:
+            # Only a counter: lost updates between threads would not matter, and there are none under the lock.
+            self.kicks += chain.kick(_INSERTIONS, self.temperature, _PATIENCE, work, _TOLERANCE, flag)
+
+    def do(self, task: Callable[[int, Flag], None], count: int) -> None:
+        """Run tasks 0..count-1 on the threads, watched; then tell the best score."""
+
+        def all_tasks(flag: Flag) -> None:
+            if min(self.threads, count) == 1:
+                for k in range(count):
+                    task(k, flag)
+                return
+            with ThreadPoolExecutor(min(self.threads, count)) as pool:
+                list(pool.map(lambda k: task(k, flag), range(count)))
+
+        run_watched(all_tasks, self.deadline)
+        if self.tell is not None:
+            self.collect()
+            self.tell(self.best[0])
+
+    def collect(self) -> None:
+        """Take the best orders of all chains into the population: distinct scores, lowest first."""
+        met = [*self.population, *(chain.best() for chain in self.chains)]
+        self.population = []
+        for score, order in sorted(met, key=lambda member: member[0]):
+            if score < inf and (not self.population or score > self.population[-1][0] + _TOLERANCE):
+                self.population.append((score, order))
+        del self.population[_POPULATION:]
+        if self.population and self.population[0][0] < self.best[0]:
+            self.best = self.population[0]
+
+    @property
+    def spent(self) -> int:
+        return sum(chain.work for chain in self.chains)
+
+    def agree(self) -> bool:
+        return max(self.reached) <= min(self.reached) + _TOLERANCE
+
+    def obey(self, rank: Integers) -> Order:
+        return extend_order(rank, self.before).astype(np.int32)
+
+    def draw_start(self) -> Order:
+        return self.obey(self.rng.permutation(self.d))
+
+    def draw_child(self) -> Order:
+        """An order with the relative order of a random half from one parent, and that of the rest from another."""
+        if len(self.population) < 2:
+            return self.draw_start()
+        one, other = (self.population[k][1] for k in self.rng.choice(len(self.population), 2, replace=False))
+        places = self.rng.random(self.d) < 0.5
+        taken = np.zeros(self.d, dtype=bool)
+        taken[one[places]] = True
+        child = one.copy()
+        child[places] = other[taken[other]]
+        return self.obey(np.argsort(child))
+
+    def answer(self) -> tuple[Order, Bools, float]:
+        """Order, parents and score of the best."""
+        order = self.best[1]
+        chain = self.chains[0] if self.chains else self.stack.enter_context(OrderChain(*self.given, seed=0))
+        chain.start(order)
+        return order, chain.parents(), chain.best()[0]
+
+    def look_around(self, end: Fact[Ended]) -> tuple[Integers, Bools, float, Rivals | None, Fact[Ended]]:
+        """The answer, and how far it is ahead of others; where one of these is better, the search goes on from it.
+
+        There are no rivals where the search was cut short or is only a descent.
+        """
+        order, adjacency, score = self.answer()
+        rivals = None
+        try:
+            for _ in range(_SURVEYS if self.effort and not end.kind.stopped else 0):
+                around = _Neighbourhood(self, order, adjacency, score)
+                rivals = around.survey()
+                if around.better is None:
+                    break
+                order, adjacency, score = self.go_on(*around.better)
+        except Stopped as stop:
+            end = self.explain(stop)
+        except KeyboardInterrupt:
+            end = Fact.of(Ended.INTERRUPTED)
+        outward = np.ix_(self.back, self.back)
+        return self.canon[order], adjacency[outward], score, rivals, end
+
+    def go_on(self, score: float, better: Bools) -> tuple[Order, Bools, float]:
+        """Descend from the order of a better graph, and take what is lower: greedy selection may miss its parents."""
+        start = self.obey(np.argsort(sort_topologically(better if self.before is None else better | self.before)))
+        self.do(lambda k, flag: self.improve(self.chains[k], start, 0, flag), 1)
+        self.collect()
+        return self.answer() if self.best[0] <= score + _TOLERANCE else (start, better, score)
+
+    def explain(self, stop: Stopped) -> Fact[Ended]:
+        """How the search ended: kernels only know that they were told to stop."""
+        return stop.end if self.deadline is None or not self.deadline.passed() else self.deadline.end()
+
+
+class _Neighbourhood:
+    """The graphs around the best one: with each edge turned or left out, and those of the population."""
+
+    def __init__(self, search: _Search, order: Order, adjacency: Bools, score: float) -> None:
+        self.search, self.order, self.adjacency, self.score = search, order, adjacency, score
+        self.limit = log(search.n)
+        self.turned, self.left_out = np.full(adjacency.shape, nan), np.full(adjacency.shape, nan)
+        self.turned[adjacency] = self.left_out[adjacency] = inf
+        self.compelled = find_cpdag(adjacency).directed if search.by_class else adjacency
+        self.turned[adjacency & ~self.compelled] = 0.0
+        self.near: list[tuple[float, Bools]] = []
+        self.better: tuple[float, Bools] | None = None
+
+    def survey(self) -> Rivals:
+        """Margins and alternatives; ``better`` is a graph with a lower score if one was met."""
+        self.weigh_population()
+        self.weigh_edges()
+        self.near.sort(key=lambda pair: (pair[0], pair[1].tobytes()))
+        if self.near and self.near[0][0] < -_TOLERANCE:
+            self.better = self.score + self.near[0][0], self.near[0][1]
+        alternatives = self.distinct()
+        for other in alternatives:
+            self.note(other.adjacency, other.excess)
+        return self.rivals(alternatives)
+
+    def weigh_population(self) -> None:
+        """Other orders that chains ended with."""
+        search = self.search
+        for score, order in search.population[1:]:
+            if score - self.score <= self.limit:
+                search.chains[0].start(order)
+                self.near.append((score - self.score, search.chains[0].parents()))
+
+    def weigh_edges(self) -> None:
+        """Every edge left out, and every compelled one turned, each repaired by moves near it."""
+        search = self.search
+        tasks = [(u, v, False) for u, v in np.argwhere(self.adjacency).tolist()]
+        tasks += [(u, v, True) for u, v in np.argwhere(self.compelled).tolist()]
+        work = int(np.clip(search.budget / 8 / max(len(tasks), 1), 2e5, 5e6))
+        chains = search.chains  # each takes every so manieth task: what it does must not depend on the threads
+
+        def weigh(k: int, flag: Flag) -> None:
+            chains[k].start(self.order, flag)
+            for u, v, turned in tasks[k :: len(chains)]:
+                excess = chains[k].rival(u, v, turned, work, _TOLERANCE, flag) - self.score
+                margins = self.turned if turned else self.left_out
+                margins[u, v] = min(margins[u, v], max(excess, 0.0))
+                if excess <= self.limit:
+                    self.near.append((excess, chains[k].parents()))
+
+        search.do(weigh, len(chains))
+
+    def distinct(self) -> tuple[Alternative, ...]:
+        """One graph of each other class within the limit, best first."""
+        seen = {self.key(self.adjacency)}
+        found: list[Alternative] = []
+        for excess, adjacency in self.near:
+            key = self.key(adjacency)
+            if key not in seen and len(found) < _MOST_ALTERNATIVES:
+                seen.add(key)
+                found.append(Alternative(adjacency, max(excess, 0.0)))
+        return tuple(found)
+
+    def key(self, adjacency: Bools) -> bytes:
+        return (find_cpdag(adjacency).arcs if self.search.by_class else adjacency).tobytes()
+
+    def note(self, other: Bools, excess: float) -> None:
+        """Lower the margins of the edges that another graph has turned or lacks."""
+        turned, gone = self.adjacency & other.T, self.adjacency & ~other & ~other.T
+        self.turned[turned] = np.minimum(self.turned[turned], excess)
+        self.left_out[gone] = np.minimum(self.left_out[gone], excess)
+
+    def rivals(self, alternatives: tuple[Alternative, ...]) -> Rivals:
+        search = self.search
+        back = np.ix_(search.back, search.back)
+        margins = np.concatenate([self.turned[self.compelled], self.left_out[self.adjacency], [inf]])
+        return Rivals(
+            proved=False,
+            chains=len(search.reached),
+            agreeing=sum(score <= self.score + _TOLERANCE for score in search.reached),
+            gap=min([float(margins.min()), *(other.excess for other in alternatives)]),
+            turned=self.turned[back],
+            left_out=self.left_out[back],
+            alternatives=tuple(Alternative(other.adjacency[back], other.excess) for other in alternatives),
+        )
