@@ -1,25 +1,19 @@
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acyclic._native import OrderTrees
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
-from acyclic.data.simulate import simulate
 from acyclic.deadline import Deadline, Stopped
-from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish, search_orders
-from acyclic.discrete.selection import ParentCriterion, fit_parents, select_parents
+from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish
+from acyclic.discrete.selection import select_parents
 from acyclic.errors import InputError
 from acyclic.facts import Ended
-from acyclic.graphs.dag import Dag
-from acyclic.graphs.metrics import shd, shd_cpdag
+from acyclic.graphs.metrics import shd
 from acyclic.graphs.pruning import threshold
-from acyclic.scores.local import gaussian_bic, price_of_parent
 from acyclic.scores.regression import least_squares
-from discrete.test_selection import cost, naive_parents, sample
+from discrete.test_selection import sample
 
 ROWS = {"edge_direction": "from row to column"}
 
@@ -47,14 +41,6 @@ def neighbours(order):
 def obeys(order, must):
     place = np.argsort(order)
     return all(place[i] < place[j] for i, j in np.argwhere(must))
-
-
-def order_cost(R, order, n, c):
-    """The search's own criterion: forward selection with one detour."""
-    total = 0.0
-    for k, target in enumerate(order):
-        total += cost(R, target, naive_parents(R, target, list(order[:k]), n, c, detours=1), n, c)
-    return total
 
 
 KNOWLEDGE = [
@@ -153,154 +139,6 @@ def test_polish_honours_what_must_precede(knowledge):
     assert min(equal_variance_score(moments, near) for near in allowed) >= score * (1 - 1e-8)
 
 
-@pytest.mark.parametrize("seed", range(10))
-def test_search_ends_where_no_insertion_helps(seed):
-    _, moments = sample(6, 100, seed, variances=(0.5, 4.0))
-    R, c = moments.standardized().covariance, np.log(100)
-    found = search_orders(moments, penalty="bic", random_starts=1, patience=0, random_state=seed)
-    here = order_cost(R, found.order, 100, c)
-    assert found.starts[0] == pytest.approx(here, abs=1e-6)
-    assert min(order_cost(R, near, 100, c) for near in neighbours(list(found.order))) >= here - 1e-5
-    assert found.score <= here + 1e-6
-    assert found.score == pytest.approx(gaussian_bic(moments, found.weights), abs=1e-6)
-    assert found.penalty == c and found.end.kind is Ended.NO_BETTER_MOVE
-
-
-@pytest.mark.slow
-def test_search_finds_the_best_of_all_orders():
-    best, problems = 0, 20
-    for seed in range(problems):
-        _, moments = sample(6, 100, seed, variances=(0.5, 4.0))
-        R, c = moments.standardized().covariance, np.log(100)
-        scores = {}
-        for target in range(6):
-            for k in range(6):
-                for before in permutations([i for i in range(6) if i != target], k):
-                    key = target, frozenset(before)
-                    if key not in scores:
-                        scores[key] = cost(R, target, naive_parents(R, target, list(before), 100, c), 100, c)
-        lowest = min(
-            sum(scores[target, frozenset(order[:k])] for k, target in enumerate(order))
-            for order in permutations(range(6))
-        )
-        best += search_orders(moments, penalty="bic", random_state=seed).score <= lowest + 1e-6
-    assert best >= 0.9 * problems
-
-
-def test_search_reaches_the_score_of_the_true_graph_on_standardised_columns():
-    data, moments = sample(40, 2000, 3, variances=(0.5, 4.0), standardize=True)
-    found = search_orders(moments)
-    assert found.score <= gaussian_bic(moments, data.graph.adjacency, "ebic") + 1e-6
-    assert shd_cpdag(data.graph.weights, found.weights, **ROWS) <= 2
-
-
-def test_units_do_not_change_the_equivalence_class():
-    _, moments = sample(40, 1000, 5, variances=(0.5, 4.0))
-    factors = 10 ** np.random.default_rng(0).uniform(-3, 3, 40)
-    one, other = search_orders(moments), search_orders(moments.scaled(factors))
-    assert shd_cpdag(one.weights, other.weights, **ROWS) == 0
-    assert one.score == pytest.approx(other.score, rel=1e-9)
-
-
-def test_search_under_a_common_variance_mends_the_order_of_fewer_rows_than_columns():
-    data, moments = sample(120, 80, 1)
-    start = polish(moments, equal_variance_order(moments))
-    plain = shd(data.graph.weights, select_parents(moments, start, noise="equal"), **ROWS)
-    found = search_orders(moments, [start], noise="equal", random_starts=0)
-    assert shd(data.graph.weights, found.weights, **ROWS) < plain / 2
-
-
-@pytest.mark.parametrize("knowledge", KNOWLEDGE)
-@pytest.mark.parametrize("noise", ["equal", "unequal"])
-def test_search_honours_knowledge(knowledge, noise):
-    _, moments = sample(10, 300, 2)
-    mask = knowledge.compile(moments.names)
-    found = search_orders(moments, [np.arange(10)[::-1]], mask=mask, noise=noise, patience=20)
-    assert obeys(found.order, mask.must_precede)
-    assert mask.check(found.weights) == []
-    Dag(found.weights)
-
-
-def test_the_same_seed_gives_the_same_search():
-    _, moments = sample(30, 300, 2, variances=(0.5, 4.0))
-    one, other = (search_orders(moments, random_state=np.random.default_rng(4)) for _ in range(2))
-    np.testing.assert_array_equal(one.order, other.order)
-    np.testing.assert_array_equal(one.weights, other.weights)
-    assert (one.starts, one.sweeps, one.escapes) == (other.starts, other.sweeps, other.escapes)
-
-
-def test_escapes_only_ever_lower_the_score():
-    _, moments = sample(60, 500, 9, variances=(0.5, 4.0), standardize=True)
-    start = [np.random.default_rng(1).permutation(60)]
-    without, with_escapes = (search_orders(moments, start, random_starts=0, patience=p) for p in (0, 60))
-    assert without.escapes == 0 and with_escapes.escapes >= 60
-    assert with_escapes.starts == without.starts
-    assert with_escapes.score <= without.score
-
-
-def test_the_time_limit_returns_the_best_so_far():
-    _, moments = sample(60, 500, 9, variances=(0.5, 4.0))
-    start = equal_variance_order(moments)
-    found = search_orders(moments, [start], deadline=Deadline(0.0))
-    assert found.end.kind is Ended.TIME_LIMIT and found.escapes == 0
-    np.testing.assert_array_equal(found.order, start)
-    np.testing.assert_array_equal(found.weights, select_parents(moments, start))
-
-
-def test_an_interrupt_returns_the_best_so_far(monkeypatch):
-    _, moments = sample(10, 200, 9)
-
-    def interrupted(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("acyclic.discrete.order._Search.escape", interrupted)
-    found = search_orders(moments)
-    assert found.end.kind is Ended.INTERRUPTED and len(found.starts) == 2
-    Dag(found.weights)
-
-
-@pytest.mark.parametrize("noise", ["equal", "unequal"])
-def test_a_large_search_is_stopped_inside_of_its_kernels(noise):
-    _, moments = sample(150, 1000, 4, variances=(0.5, 4.0))
-    start = np.random.default_rng(0).permutation(150)
-    found = search_orders(moments, [start], noise=noise, deadline=Deadline(0.0), random_starts=0)
-    assert found.end.kind is Ended.TIME_LIMIT and found.starts == ()
-    np.testing.assert_array_equal(found.order, start)
-    np.testing.assert_array_equal(found.weights, select_parents(moments, start, noise=noise))
-
-
-@pytest.mark.parametrize("stop", [KeyboardInterrupt(), Stopped(Deadline(3.0).end())])
-def test_moves_made_before_a_stop_are_kept(stop, monkeypatch):
-    _, moments = sample(20, 200, 9, variances=(0.5, 4.0))
-    start = np.random.default_rng(1).permutation(20)
-
-    def sweep(trees, order, movers, tolerance, deadline=None):
-        OrderTrees.sweep(trees, order, movers, tolerance, deadline)
-        raise stop
-
-    monkeypatch.setattr("acyclic.discrete.order.OrderTrees", type("Stopping", (OrderTrees,), {"sweep": sweep}))
-    found = search_orders(moments, [start], random_starts=0, deadline=Deadline(3.0))
-    assert found.end.kind.stopped and found.starts == ()
-    assert found.score < fit_parents(moments, ParentCriterion.of(moments, "ebic", None, None), start, None)[1]
-    Dag(found.weights)
-
-
-def test_an_interrupt_of_the_last_fit_does_not_lose_the_search(monkeypatch):
-    _, moments = sample(10, 200, 9)
-    whole, calls = search_orders(moments), []
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return fit_parents(*args)
-
-    monkeypatch.setattr("acyclic.discrete.order.fit_parents", interrupted)
-    found = search_orders(moments)
-    assert found.end.kind is Ended.INTERRUPTED
-    np.testing.assert_array_equal(found.weights, whole.weights)
-
-
 def test_a_deadline_ends_every_long_step():
     _, moments = sample(210, 1000, 4)
     late, order = Deadline(0.0), np.arange(210)
@@ -336,43 +174,24 @@ def test_units_that_are_powers_of_two_do_not_change_a_polish(size):
     np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("noise", ["equal", "unequal"])
-def test_degenerate_columns(noise):
+def test_degenerate_columns():
     X = np.random.default_rng(0).standard_normal((40, 4))
     moments = Moments.from_array(np.c_[X, X[:, 0], np.ones(40), X[:, 1] + X[:, 2], X[:, 3] * 1e6])
     order = equal_variance_order(moments)
     assert sorted(order) == sorted(polish(moments, order)) == list(range(8))
     assert np.isfinite(equal_variance_score(moments, order))
-    found = search_orders(moments, [order], noise=noise, patience=10)
-    assert np.isfinite(found.weights).all() and np.isfinite(found.score)
-    assert not found.weights[5].any() and not found.weights[:, 5].any()
 
 
 @pytest.mark.parametrize(("d", "n"), [(1, 5), (2, 2), (2, 3), (30, 10), (60, 40), (70, 71)])
-@pytest.mark.parametrize("noise", ["equal", "unequal"])
-def test_few_rows_and_few_columns(d, n, noise):
+def test_few_rows_and_few_columns(d, n):
     moments = Moments.from_array(np.random.default_rng(d).standard_normal((n, d)))
     order = polish(moments, equal_variance_order(moments))
     assert sorted(order) == list(range(d))
-    found = search_orders(moments, [order], noise=noise, patience=5)
-    assert np.isfinite(found.weights).all() and np.isfinite(found.score)
 
 
 def test_wrong_arguments_are_refused():
     _, moments = sample(3, 20, graph="ER1")
-    with pytest.raises(InputError, match="no order to start from"):
-        search_orders(moments, random_starts=0)
-    with pytest.raises(InputError, match="each of the 3 columns"):
-        search_orders(moments, [[0, 1]])
-    with pytest.raises(InputError, match="noise is 'some'"):
-        search_orders(moments, noise="some")
     with pytest.raises(InputError, match="reach is -1"):
         polish(moments, [0, 1, 2], reach=-1)
     with pytest.raises(InputError, match="each of the 3 columns"):
         equal_variance_score(moments, [0, 0, 1])
-
-
-def test_penalty_is_resolved_and_reported():
-    data = simulate(5, 100, random_state=0)
-    found = search_orders(Moments.from_array(data.X), penalty="strong", patience=1)
-    assert found.penalty == price_of_parent("strong", 100, 5) == 2 * np.log(100)

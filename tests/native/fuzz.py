@@ -136,19 +136,38 @@ class Caller:
     def order_search(self, d):
         R, n, cost, *rules = self.criterion(d)
         rules.append(self.rule(d))
-        numbers = int(self.rng.integers(0, d + 1)), int(self.rng.integers(0, 3)), int(self.rng.choice([0, 5, 10**6]))
-        handle = library().order_search_open(d, address(R), n, cost, *(address(rule) for rule in rules), *numbers)
+        rng, call = self.rng, library()
+        numbers = int(rng.integers(0, d + 1)), int(rng.integers(0, 6)), int(rng.choice([0, 5, 10**6]))
+        given = address(R), n, cost, *(address(rule) for rule in rules), *numbers, int(rng.integers(2**63))
+        handle = call.order_search_open(d, *given)
         assert handle
+        order, found = self.guard(np.zeros(d, dtype=np.int32)), self.guard(np.zeros(d, dtype=np.int32))
+        score, room = self.guard(np.zeros(1)), int(rng.integers(1, 2 * d + 1))
+        first, parents = self.guard(np.zeros(d + 1, dtype=np.int64)), self.guard(np.zeros(room, dtype=np.int32))
         kept, self.guarded = self.guarded, []
-        order, total = self.guard(self.rng.permutation(d).astype(np.int32)), self.guard(np.zeros(1))
-        kept, self.guarded = kept + self.guarded, []
-        for _ in range(int(self.rng.integers(1, 5))):
-            movers = self.guard(self.rng.integers(0, d, int(self.rng.integers(1, 2 * d + 1))).astype(np.int32))
-            given = handle, address(order), address(movers), len(movers), float(self.rng.choice([0.0, 1e-6]))
-            self.finish(library().order_search_sweep(*given, self.stop()))
-            self.finish(library().order_search_score(handle, address(order), address(total), self.stop()))
-            assert sorted(order) == list(range(d))
-        library().order_search_close(handle)
+        for _ in range(int(rng.integers(1, 4))):
+            order[:] = rng.permutation(d)
+            self.finish(call.order_search_start(handle, address(order), self.stop()))
+            tolerance = float(rng.choice([1e-9, 1e-6, 1.0]))
+            for step in rng.choice(["descend", "kick", "rival", "rival"], int(rng.integers(0, 6))):
+                work = int(rng.choice([0, 1000, 10**7]))
+                if step == "descend":
+                    status = call.order_search_descend(handle, work, tolerance, self.stop())
+                elif step == "kick":
+                    often = int(rng.integers(0, 6)), float(rng.choice([0.0, 5.0, np.inf])), int(rng.integers(0, 20))
+                    status = call.order_search_kick(handle, *often, work, tolerance, self.stop())
+                elif d > 1:
+                    u, v = rng.choice(d, 2, replace=False).tolist()
+                    pair = u, v, int(rng.integers(2)), work, tolerance, address(score)
+                    status = call.order_search_rival(handle, *pair, self.stop())
+                self.finish(status if d > 1 or step != "rival" else 0)
+                if call.order_search_best(handle, address(found)) < np.inf:
+                    assert sorted(found) == list(range(d))
+            assert call.order_search_work(handle) >= 0
+            count = call.order_search_parents(handle, address(first), address(parents), room)
+            assert first[d] == count and 0 <= count <= d * d and (np.diff(first) >= 0).all()
+            assert 0 <= parents.min() and parents.max() < d
+        call.order_search_close(handle)
         self.guarded = kept
         self.check_guards()
 

@@ -1,5 +1,6 @@
-/* Every kernel with every one of its allocations failing in turn, with a flag that is set, and to its end: each time all
-   memory has to be free again, and a kernel that got none has to say so. See `make sanitize`. */
+/* Every kernel with every one of its allocations failing in turn, told to stop at its glances at the flag, and to its
+   end: each time all memory has to be free again, and a kernel that got none, or was stopped, has to say so. See
+   `make sanitize`. */
 #include "counted.h"
 #undef malloc
 #undef calloc
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static long live, made, failing = -1;
+static long live, made, failing = -1, glances, stopping = -1;
 
 void *counted_malloc(size_t size)
 {
@@ -42,7 +43,14 @@ void counted_free(void *memory)
     free(memory);
 }
 
-enum { D = 40 };
+/* Only the glance that is asked for sees the flag set: a kernel has to remember it. */
+int32_t counted_glance(const volatile int32_t *flag)
+{
+    (void)flag;
+    return glances++ == stopping;
+}
+
+enum { D = 40, MOST_STOPS = 100 };
 static double R[D * D], L[D * D], G[D * D], zero[D * D], low[D * D], high[D * D], B[D * D], one[D], left[D];
 static int32_t order[D], labels[D], work[4 * D];
 static uint8_t support[D * D];
@@ -85,17 +93,46 @@ static int run_polish_order(const int32_t *stop)
     return polish_order(D, L, order, one, NULL, D, 100, 1e-9, stop);
 }
 
-static int run_order_search(const int32_t *stop)
+/* Whether an order holds each node once. */
+static int is_whole(const int32_t *nodes)
+{
+    uint8_t seen[D] = {0};
+    for (int i = 0; i < D; i++)
+        if (nodes[i] < 0 || nodes[i] >= D || seen[nodes[i]]++)
+            return 0;
+    return 1;
+}
+
+static int64_t search_orders(Search *search, int64_t *start, int32_t *parents, const int32_t *stop)
 {
     double score;
-    Search *search = order_search_open(D, R, 1e6, 1, NULL, NULL, NULL, NULL, D, 1, 100000);
+    int64_t status = order_search_start(search, order, stop);
+    if (status >= 0)
+        status = order_search_descend(search, INT64_MAX, 1e-6, stop);
+    if (status >= 0)
+        status = order_search_kick(search, 3, 5, 1, INT64_MAX, 1e-6, stop);
+    for (int k = 0; k < 4 && status >= 0; k++)
+        status = order_search_rival(search, order[k], order[k + 1], k & 1, 1000000, 1e-6, &score, stop);
+    return status < 0 ? status : order_search_parents(search, start, parents, D);
+}
+
+static int run_order_search(const int32_t *stop)
+{
+    static int64_t start[D + 1];
+    static int32_t parents[D], best[D];
+    Search *search = order_search_open(D, R, 1e3, 5, NULL, NULL, NULL, NULL, D, 1, 500, 1);
     if (!search)
         return NO_MEMORY;
-    int status = order_search_score(search, order, &score, stop);
-    if (status == 0)
-        status = order_search_sweep(search, order, order, D, 1e-6, stop);
+    int64_t status = search_orders(search, start, parents, stop);
+    if (order_search_best(search, best) < INFINITY && !is_whole(best))
+        status = -100;
+    if (order_search_work(search) < 0)
+        status = -101;
+    /* What was stopped starts again. */
+    if (status == STOPPED && order_search_start(search, order, NULL) != 0)
+        status = -102;
     order_search_close(search);
-    return status;
+    return status < 0 ? (int)status : 0;
 }
 
 static int run_exact(const int32_t *stop)
@@ -134,31 +171,48 @@ static const struct {
 
 static int complain(const char *name, const char *what, int status)
 {
-    fprintf(stderr, "%s %s: status %d, allocation %ld failing, %ld blocks not freed\n", name, what, status, failing, live);
+    fprintf(stderr, "%s %s: status %d, allocation %ld failing, glance %ld, %ld blocks not freed\n", name, what, status,
+            failing, stopping, live);
     return 1;
+}
+
+/* One run from the same state. */
+static int run(size_t k, const int32_t *stop)
+{
+    made = glances = 0;
+    prepare();
+    return KERNELS[k].run(stop);
+}
+
+static int check_stops(size_t k)
+{
+    const int32_t flag = 0;
+    int faults = 0;
+    run(k, &flag);
+    long needed = glances, step = 1 + needed / MOST_STOPS;
+    for (stopping = 0; stopping < needed; stopping += step) {
+        int status = run(k, &flag);
+        if (status != STOPPED || live)
+            faults += complain(KERNELS[k].name, "told to stop", status);
+    }
+    stopping = -1;
+    printf("%s: %ld glances, stopped at every %ld.\n", KERNELS[k].name, needed, step);
+    return faults + (KERNELS[k].allocates && !needed);
 }
 
 int main(void)
 {
-    const int32_t set = 1;
     int faults = 0;
     for (size_t k = 0; k < sizeof KERNELS / sizeof *KERNELS; k++) {
         const char *name = KERNELS[k].name;
         failing = -1;
-        made = 0;
-        prepare();
-        int status = KERNELS[k].run(NULL);
+        int status = run(k, NULL);
         long needed = made;
         if (status < 0 || live || (needed > 0) != KERNELS[k].allocates)
             faults += complain(name, "to its end", status);
-        prepare();
-        status = KERNELS[k].run(&set);
-        if ((KERNELS[k].allocates && status != STOPPED) || live)
-            faults += complain(name, "told to stop", status);
+        faults += check_stops(k);
         for (failing = 0; failing < needed; failing++) {
-            made = 0;
-            prepare();
-            status = KERNELS[k].run(NULL);
+            status = run(k, NULL);
             if (status != NO_MEMORY || live)
                 faults += complain(name, "without memory", status);
         }

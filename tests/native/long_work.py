@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from acyclic._native import ExactTables, OrderTrees, elastic_net, elastic_nets, polish_order, select_parents
+from acyclic._native import (
+    ExactTables,
+    OrderChain,
+    elastic_net,
+    elastic_nets,
+    polish_order,
+    run_watched,
+    select_parents,
+)
 
 
 def dependent_columns(d, n, seed=0):
@@ -41,9 +49,16 @@ def run_polish_order(deadline=None):
 
 def run_order_search(deadline=None):
     d = 300
-    with OrderTrees(dependent_columns(d, 5000), 1e9, 1.0, None, None, None, None, d, 1, 10**8) as trees:
+    with OrderChain(dependent_columns(d, 5000), 1e9, 1.0, None, None, None, None, d, 1, 10**8, 0) as chain:
         order = np.arange(d, dtype=np.int32)[::-1].copy()
-        return trees.sweep(order, np.arange(d, dtype=np.int32), 1e-6, deadline)
+        run_watched(lambda flag: (chain.start(order, flag), chain.descend(2**62, 1e-6, flag)), deadline)
+
+
+def run_kicks(deadline=None):
+    d = 30
+    with OrderChain(dependent_columns(d, 500), 500.0, 6.0, None, None, None, None, d, 5, 10**6, 0) as chain:
+        chain.start(np.arange(d, dtype=np.int32))
+        run_watched(lambda flag: chain.kick(3, 5.0, 2**62, 2**62, 1e-6, flag), deadline)
 
 
 def run_exact(deadline=None):
@@ -63,6 +78,7 @@ LONG_WORK = [
     run_select_parents,
     run_polish_order,
     run_order_search,
+    run_kicks,
     run_exact,
     run_exact_margins,
 ]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from acyclic._native import OrderTrees, elastic_nets, run_watched, watching
+from acyclic._native import elastic_nets, run_watched, watching
 from acyclic._native.library import STOPPED, address, library
 from acyclic.deadline import Deadline, Stopped
 from acyclic.facts import Ended
@@ -171,20 +171,3 @@ def test_an_exact_search_told_to_stop_says_so():
     scores = [np.empty((D,) * k) for k in (2, 2, 3)] + [np.empty((D,) * k, dtype=np.uint32) for k in (3, 3, 4)]
     results = *(address(array) for array in scores), address(SET)
     assert library().exact_margins(D, 0, D, *rules, *tables, 0.0, 1e-7, *results) == STOPPED
-
-
-def test_a_stopped_search_goes_on_as_if_nothing_had_happened():
-    """A stopped order is whole, and the trees hold only what was finished: their scores are those of others."""
-    rng, d, stops = np.random.default_rng(0), 60, 0
-    nodes, flag = np.arange(d, dtype=np.int32), np.zeros(1, dtype=np.int32)
-    given = dependent_columns(d, 500), 500.0, 6.0, None, None, None, None, d, 1, 10**6
-    with OrderTrees(*given) as trees, OrderTrees(*given) as others:
-        for seconds in (0, *np.geomspace(1e-4, 3e-2, 15)):
-            order = rng.permutation(nodes)
-            before, arrays = others.score(order), (trees._handle, address(order), address(nodes))
-            flag[0] = seconds == 0
-            with later(seconds, lambda: flag.fill(1)):
-                stops += library().order_search_sweep(*arrays, d, 1e-6, address(flag)) == STOPPED
-            assert sorted(order) == nodes.tolist()
-            assert trees.score(order) == others.score(order) <= before
-    assert stops >= 1

@@ -6,7 +6,7 @@ import pytest
 from acyclic._native import (
     EXACT_NODES,
     ExactTables,
-    OrderTrees,
+    OrderChain,
     elastic_net,
     elastic_nets,
     polish_order,
@@ -42,8 +42,8 @@ def exact(d=D):
     return given
 
 
-def trees(d=D):
-    return selection(d) | {"precede": np.zeros((d, d), np.uint8), "most_branches": 1000}
+def chain(d=D):
+    return selection(d) | {"precede": np.zeros((d, d), np.uint8), "most_branches": 1000, "seed": 0}
 
 
 def polishing(d=D):
@@ -59,7 +59,7 @@ KERNELS = [
     (elastic_nets, nets),
     (elastic_net, net),
     (select_parents, selection),
-    (OrderTrees, trees),
+    (OrderChain, chain),
     (ExactTables, exact),
     (polish_order, polishing),
     (strong_components, components),
@@ -126,7 +126,7 @@ def test_the_layout_of_many_columns_does_not_matter(name):
     assert elastic_nets(**arguments).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize(("kernel", "given"), [(select_parents, selection), (OrderTrees, trees), (ExactTables, exact)])
+@pytest.mark.parametrize(("kernel", "given"), [(select_parents, selection), (OrderChain, chain), (ExactTables, exact)])
 @pytest.mark.parametrize("change", [{"n": 0.0}, {"n": np.nan}, {"cost": -1.0}, {"cost": np.nan}])
 def test_numbers_without_meaning_are_refused(kernel, given, change):
     with pytest.raises(ValueError, match="n > 0 and a cost"):
@@ -150,26 +150,21 @@ def test_a_factor_that_cannot_be_written_is_refused():
 
 
 def test_an_order_is_a_permutation_of_the_nodes():
-    with OrderTrees(**trees()) as search:
-        movers = np.arange(D, dtype=np.int32)
+    with OrderChain(**chain()) as search:
         for order in ([0, 1, 2, 2], [0, 1, 2, 4], [-1, 0, 1, 2]):
             with pytest.raises(ValueError, match="each of 0 to 3 once"):
-                search.score(np.array(order, dtype=np.int32))
-            with pytest.raises(ValueError, match="each of 0 to 3 once"):
-                search.sweep(np.array(order, dtype=np.int32), movers, 1e-6)
+                search.start(np.array(order, dtype=np.int32))
         with pytest.raises(ValueError, match="the kernel reads"):
-            search.score(np.arange(D))
-        for mover in (-1, D):
-            with pytest.raises(ValueError, match="numbers of nodes"):
-                search.sweep(np.arange(D, dtype=np.int32), np.array([mover], dtype=np.int32), 1e-6)
-        assert search.sweep(np.arange(D, dtype=np.int32), movers[:0], 1e-6) == 0
+            search.start(np.arange(D))
 
 
-def test_closed_trees_are_refused():
-    with OrderTrees(**trees()) as search:
-        pass
-    with pytest.raises(ValueError, match="closed"):
-        search.score(np.arange(D, dtype=np.int32))
+def test_a_closed_chain_is_refused():
+    order = np.arange(D, dtype=np.int32)
+    with OrderChain(**chain()) as search:
+        search.start(order)
+    for step in (lambda: search.start(order), search.best, search.parents, lambda: search.descend(1, 1e-6)):
+        with pytest.raises(ValueError, match="closed"):
+            step()
     search.close()
 
 

@@ -30,9 +30,13 @@ typedef struct {
     int seen;
 } Stop;
 
+#ifndef GLANCE /* how a flag is read; tests count the glances */
+#define GLANCE(flag) (*(flag))
+#endif
+
 static inline int stopped(Stop *stop)
 {
-    return stop->seen || (stop->flag && (stop->seen = *stop->flag != 0));
+    return stop->seen || (stop->flag && (stop->seen = GLANCE(stop->flag) != 0));
 }
 
 typedef struct Search Search;

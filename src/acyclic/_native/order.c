@@ -25,10 +25,10 @@ typedef struct {
     double score;
 } Point;
 
-/* What the last walk of a node in the present order named: the chosen first, then those passed over. */
+/* What the last walk of a node in the present order named: those passed over first, then the chosen. */
 typedef struct {
     int32_t *variables;
-    int chosen, count, room;
+    int count, room;
 } Names;
 
 struct Search {
@@ -405,7 +405,11 @@ static void settle(Search *s, int y)
 {
     Names *names = s->names + y;
     set_bits(s, y, 0);
-    names->count = names->chosen = 0;
+    names->count = 0;
+    if (s->now == INT32_MAX) {
+        memset(s->stamp, 0, sizeof(int32_t) * (size_t)s->d);
+        s->now = 0;
+    }
     s->now++;
     double score = ask(s, y, s->place[y], names);
     for (int k = 0; k < s->depth; k++)
@@ -673,7 +677,8 @@ static void kick(Search *s, int insertions)
     for (int k = 0; k < insertions && !halted(s); k++) {
         int x = draw_below(s, s->d), low, high;
         find_range(s, x, &low, &high);
-        move(s, x, low + draw_below(s, high - low + 1));
+        if (low <= high)
+            move(s, x, low + draw_below(s, high - low + 1));
     }
 }
 
@@ -692,8 +697,10 @@ int64_t order_search_kick(Search *s, int insertions, double temperature, int64_t
         save(s);
         kick(s, insertions);
         descend(s, tolerance);
+        s->work += s->d;
         if (halted(s))
             break;
+        keep_best(s); /* where a kick led downhill and no move did */
         double worse = s->total - s->saved_total, chance = (double)(draw(s) >> 11) * 0x1p-53;
         if (worse > tolerance && !(temperature > 0 && chance < exp(-worse / temperature)))
             restore(s);
@@ -712,9 +719,10 @@ int order_search_rival(Search *s, int u, int v, int turned, int64_t work, double
                        const volatile int32_t *stop)
 {
     s->g.stop = (Stop){.flag = stop};
-    if (s->is_rival)
+    int was_rival = s->is_rival;
+    lift(s); /* first, lest the pair of the last rival stays apart in what is restored */
+    if (was_rival)
         restore(s);
-    lift(s);
     save(s);
     *score = INFINITY;
     memset(s->dirty, 0, (size_t)s->d);

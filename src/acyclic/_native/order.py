@@ -83,7 +83,7 @@ class OrderChain:
     """One chain of a search over orders: an order, the best one so far, and the trees of what was asked: see order.c.
 
     Use it in a ``with`` block, which frees the trees at its end. Every call that may take long takes the flag of
-    `run_watched`, which ends it with Stopped; the best order is then still the best so far.
+    `run_watched`, which ends it with Stopped; the best order is then still the best so far, and `start` goes on.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class OrderChain:
         check_criterion(R, n, cost, unit, (allowed, required, precede), self.d)
         self._arrays = R, unit, allowed, required, precede  # the kernel reads them until it is closed
         rules = n, cost, *(address(array) for array in self._arrays[1:]), max_parents, detours
-        self._busy = threading.Lock()
+        self._busy, self._ready = threading.Lock(), False
         self._purpose = f"for the search trees of {self.d} columns"
         self._handle: int | None = library().order_search_open(self.d, address(R), *rules, most_branches, seed)
         if not self._handle:
@@ -149,6 +149,7 @@ class OrderChain:
         check("order", order, INT32, (self.d,))
         if not np.array_equal(np.sort(order), self._nodes):
             raise ValueError(f"the order has to hold each of 0 to {self.d - 1} once; got {order}")
+        self._ready = True
         self._run(library().order_search_start, address(order), address(flag))
 
     def descend(self, work: int, tolerance: float, flag: Flag | None = None) -> int:
@@ -181,6 +182,8 @@ class OrderChain:
 
         It starts from the order of the last `start`, with u before v; `parents` are those of the rival then.
         """
+        if not (0 <= u < self.d and 0 <= v < self.d and u != v):
+            raise ValueError(f"a rival is of two different nodes of 0 to {self.d - 1}; got {u} and {v}")
         score = np.empty(1)
         given = u, v, int(turned), work, tolerance, address(score), address(flag)
         self._run(library().order_search_rival, *given)
@@ -219,4 +222,9 @@ class OrderChain:
 
     def _run(self, kernel: Callable[..., int], *given: object) -> int:
         with self._open() as handle:
-            return check_status(kernel(handle, *given), self._purpose)
+            if not self._ready:
+                raise ValueError("this chain has no order, or was stopped; start it with one")
+            self._ready = False
+            answer = check_status(kernel(handle, *given), self._purpose)
+            self._ready = True
+            return answer

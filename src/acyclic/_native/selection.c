@@ -335,6 +335,8 @@ static int most_explaining(const Regression *g, const uint8_t *allowed, double *
 static void record(Regression *g, int d, double *slopes, double *variance)
 {
     factorise(g);
+    if (stopped(&g->stop)) /* the factor is not whole */
+        return;
     solve(g);
     memset(slopes, 0, sizeof(double) * (size_t)d);
     for (int k = 0; k < g->kept_count; k++)
@@ -362,6 +364,8 @@ static int choose(Regression *g, int target, const uint8_t *allowed, const uint8
             if (regression_score(g) < lowest) {
                 lowest = regression_score(g);
                 record(g, g->criterion.stride, slopes, variance);
+                if (stopped(&g->stop))
+                    return STOPPED;
             }
             if (best < 0 || detours++ == g->criterion.detours || !(gain > DETOUR_SHARE * needed))
                 return 0;

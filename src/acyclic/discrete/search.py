@@ -21,6 +21,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from acyclic._native import Flag, OrderChain, run_watched
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
@@ -240,7 +241,7 @@ def search_orders(
             score,
             criterion.penalty,
             tuple(search.reached),
-            search.kicks,
+            sum(search.kicked),
             search.generations,
             rivals,
             end,
@@ -302,7 +303,8 @@ class _Search:
         self.population: list[tuple[float, Order]] = []
         self.best: tuple[float, Order] = (inf, np.arange(self.d, dtype=np.int32))
         self.reached: list[float] = []
-        self.kicks = self.generations = 0
+        self.kicked: list[int] = []
+        self.generations = 0
 
     def __enter__(self) -> _Search:
         self.stack.__enter__()
@@ -362,8 +364,7 @@ class _Search:
         chain.start(start, flag)
         chain.descend(_UNLIMITED, _TOLERANCE, flag)
         if work:
-            # Only a counter: lost updates between threads would not matter, and there are none under the lock.
-            self.kicks += chain.kick(_INSERTIONS, self.temperature, _PATIENCE, work, _TOLERANCE, flag)
+            self.kicked.append(chain.kick(_INSERTIONS, self.temperature, _PATIENCE, work, _TOLERANCE, flag))
 
     def do(self, task: Callable[[int, Flag], None], count: int) -> None:
         """Run tasks 0..count-1 on the threads, watched; then tell the best score."""
@@ -429,32 +430,55 @@ class _Search:
 
         There are no rivals where the search was cut short or is only a descent.
         """
-        order, adjacency, score = self.answer()
-        rivals = None
         try:
-            for _ in range(_SURVEYS if self.effort and not end.kind.stopped else 0):
-                around = _Neighbourhood(self, order, adjacency, score)
-                rivals = around.survey()
-                if around.better is None:
-                    break
-                order, adjacency, score = self.go_on(*around.better)
-        except Stopped as stop:
-            end = self.explain(stop)
+            order, adjacency, score = self.answer()
         except KeyboardInterrupt:
             end = Fact.of(Ended.INTERRUPTED)
+            order, adjacency, score = self.answer()
+        rivals = None
+        try:
+            for left in reversed(range(_SURVEYS if self.effort and not end.kind.stopped else 0)):
+                around = _Neighbourhood(self, order, adjacency, score)
+                rivals = around.survey()
+                if around.better is None or not left:
+                    break
+                rivals, (score, adjacency) = None, around.better
+                order = self.order_of(adjacency)
+                order, adjacency, score = self.go_on(order, adjacency, score)
+        except Stopped as stop:
+            end, rivals = self.explain(stop), None
+        except KeyboardInterrupt:
+            end, rivals = Fact.of(Ended.INTERRUPTED), None
         outward = np.ix_(self.back, self.back)
         return self.canon[order], adjacency[outward], score, rivals, end
 
-    def go_on(self, score: float, better: Bools) -> tuple[Order, Bools, float]:
+    def order_of(self, adjacency: Bools) -> Order:
+        return sort_topologically(adjacency if self.before is None else adjacency | self.before).astype(np.int32)
+
+    def go_on(self, start: Order, better: Bools, score: float) -> tuple[Order, Bools, float]:
         """Descend from the order of a better graph, and take what is lower: greedy selection may miss its parents."""
-        start = self.obey(np.argsort(sort_topologically(better if self.before is None else better | self.before)))
-        self.do(lambda k, flag: self.improve(self.chains[k], start, 0, flag), 1)
+        self.do(lambda _, flag: self.improve(self.chains[0], start, 0, flag), 1)
         self.collect()
         return self.answer() if self.best[0] <= score + _TOLERANCE else (start, better, score)
+
+    def price_of_edge(self, adjacency: Bools, source: int, target: int) -> float:
+        """How much the score rises by one more parent; inf where it may be none."""
+        R, n, cost, unit, allowed, _, _, most, *_ = self.given
+        parents = np.flatnonzero(adjacency[:, target])
+        if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
+            return inf
+        without, left = (max(_share_left(R, target, given), EXPLAINED) for given in (parents, [*parents, source]))
+        return cost + n * (log(left / without) if unit is None else (left - without) / float(unit[target]))
 
     def explain(self, stop: Stopped) -> Fact[Ended]:
         """How the search ended: kernels only know that they were told to stop."""
         return stop.end if self.deadline is None or not self.deadline.passed() else self.deadline.end()
+
+
+def _share_left(R: Floats, target: int, parents: Sequence[int] | Integers) -> float:
+    """The share of its variance that parents leave to a column."""
+    both = R[target, parents]
+    return float(R[target, target] - both @ np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0])
 
 
 class _Neighbourhood:
@@ -502,10 +526,15 @@ class _Neighbourhood:
             chains[k].start(self.order, flag)
             for u, v, turned in tasks[k :: len(chains)]:
                 excess = chains[k].rival(u, v, turned, work, _TOLERANCE, flag) - self.score
+                if excess == inf:
+                    continue
+                found = chains[k].parents()
+                if excess <= self.limit:
+                    self.near.append((excess, found))
+                if turned and not found[v, u]:  # v comes first, but is no parent: let it be one
+                    excess += search.price_of_edge(found, v, u)
                 margins = self.turned if turned else self.left_out
                 margins[u, v] = min(margins[u, v], max(excess, 0.0))
-                if excess <= self.limit:
-                    self.near.append((excess, chains[k].parents()))
 
         search.do(weigh, len(chains))
 
