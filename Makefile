@@ -99,7 +99,7 @@ sanitize: $(DEV)
 	$(SANITIZED)/leaks
 	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python tests/native/fuzz.py 1000
 	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python -m pytest -q tests/native tests/discrete/test_selection.py \
-	  tests/discrete/test_order.py tests/discrete/test_exact.py tests/scores/test_regression.py
+	  tests/discrete/test_order.py tests/discrete/test_search.py tests/discrete/test_exact.py tests/scores/test_regression.py
 
 # The lowest versions that pyproject.toml declares. Not torch: its old wheels bring gigabytes of CUDA along.
 FLOORS := build/floors

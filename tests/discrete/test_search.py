@@ -1,4 +1,4 @@
-"""The search for the best graph: what it reaches, what it does not depend on, what it says of rivals and how it ends."""
+"""The search for the best graph: what it reaches, what it depends on, what it says of rivals and how it ends."""
 
 from itertools import pairwise
 
@@ -92,7 +92,7 @@ def test_up_to_twenty_columns_the_answer_is_proved(d):
     assert found.rivals.proved == (d <= LARGEST_EXACT) == (found.reached == ())
     assert found.end.kind is Ended.NO_BETTER_MOVE
     if d <= LARGEST_EXACT:
-        assert found.score == find_best_graph(moments, margins=False).score
+        assert found.score == pytest.approx(find_best_graph(moments, margins=False).score, abs=TIE)
     else:
         assert found.rivals.chains == len(found.reached) >= 3 and 1 <= found.rivals.agreeing <= found.rivals.chains
 
@@ -125,7 +125,7 @@ def test_neither_units_nor_the_order_of_the_columns_change_the_graph(d, seed):
     for other, support in ((scaled, one.weights != 0), (shuffled, (one.weights != 0)[np.ix_(shuffle, shuffle)])):
         np.testing.assert_array_equal(other.weights != 0, support)
         assert other.score == pytest.approx(one.score, rel=1e-9)
-        assert (other.kicks, other.generations) == (one.kicks, one.generations)
+    assert (shuffled.kicks, shuffled.reached) == (one.kicks, one.reached)
     np.testing.assert_array_equal(shuffle[shuffled.order], one.order)
     margins = one.rivals.turned[np.ix_(shuffle, shuffle)]
     np.testing.assert_allclose(shuffled.rivals.turned, margins, atol=1e-5)
@@ -258,8 +258,7 @@ def test_margins_are_scores_of_graphs_that_differ_in_the_edge(seed, noise):
     found = search_orders(moments, [start], "bic", noise=noise, mask=mask, effort=0.05)
     best = find_best_graph(moments, "bic", noise=noise, mask=mask, order=start)
     edges = found.weights != 0
-    if noise == "equal" and not found.score == pytest.approx(best.score, abs=TIE):
-        pytest.skip("another optimum")
+    assert found.score == pytest.approx(best.score, abs=TIE)
     assert (found.rivals.turned[edges] >= best.with_edge.T[edges] - 2 * TIE).all()
     assert (found.rivals.left_out[edges] >= best.without_edge[edges] - 2 * TIE).all()
 

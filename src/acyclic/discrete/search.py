@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log, nan
 
 import numpy as np
@@ -32,7 +32,7 @@ from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, 
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import sort_topologically
-from acyclic.graphs.equivalence import find_cpdag
+from acyclic.graphs.equivalence import extend_consistently, find_cpdag
 from acyclic.scores.local import Noise, PenaltyRule
 from acyclic.scores.regression import least_squares
 from acyclic.types import Bools, Floats, Integers
@@ -120,6 +120,9 @@ def search_graph(
     >>> (found.weights != 0).astype(int).tolist(), found.rivals.proved
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
+    _check_effort(effort)
+    for start in starts:
+        checked_order(start, moments.names)
     few = len(moments.names) <= LARGEST_EXACT and effort > 0
     searched = None
     if not few or (deadline is not None and deadline.left() is not None):
@@ -145,7 +148,7 @@ def search_graph(
         end = Fact.of(Ended.INTERRUPTED)
     if searched is None:
         searched = search_orders(moments, starts, penalty, mask=mask, max_parents=max_parents, effort=0.0)
-    return FoundGraph(**{**vars(searched), "end": end})
+    return replace(searched, end=end)
 
 
 def _prove(
@@ -225,8 +228,7 @@ def search_orders(
     >>> (search_orders(moments).weights != 0).astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
     """
-    if not 0 <= effort < inf:
-        raise InputError(f"effort is {effort!r}; give a number >= 0")
+    _check_effort(effort)
     criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
     given = [checked_order(start, moments.names) for start in starts]
     unit = noise_shares(noise, criterion, given[0] if given else np.arange(d))
@@ -246,6 +248,11 @@ def search_orders(
             rivals,
             end,
         )
+
+
+def _check_effort(effort: float) -> None:
+    if not 0 <= effort < inf:
+        raise InputError(f"effort is {effort!r}; give a number >= 0")
 
 
 def canonical_order(correlation: Floats, names: Sequence[str]) -> Integers:
@@ -294,7 +301,7 @@ class _Search:
             DETOURS,
             _MOST_BRANCHES,
         )
-        self.by_class = unit is None
+        self.by_class, self.free = unit is None, criterion.mask.is_free
         self.budget = int(effort * _BUDGET * max(1.0, self.d / 50) ** 0.75)
         self.effort = effort
         self.temperature = _TEMPERATURE * min(1.0, 50 / self.d)
@@ -449,8 +456,29 @@ class _Search:
             end, rivals = self.explain(stop), None
         except KeyboardInterrupt:
             end, rivals = Fact.of(Ended.INTERRUPTED), None
+        if rivals is not None and self.by_class and self.free:
+            order, adjacency, rivals = self.choose_member(order, adjacency, rivals)
         outward = np.ix_(self.back, self.back)
         return self.canon[order], adjacency[outward], score, rivals, end
+
+    def choose_member(self, order: Order, adjacency: Bools, rivals: Rivals) -> tuple[Order, Bools, Rivals]:
+        """The member of the class that its columns choose: which one a search ends in is a matter of rounding.
+
+        Where columns determine each other members have other scores, and the graph stays as it is.
+        """
+        member = extend_consistently(find_cpdag(adjacency))
+        if abs(self.score_of(member) - self.score_of(adjacency)) > _TOLERANCE:
+            return order, adjacency, rivals
+        outward = np.ix_(self.back, self.back)
+        now, was = member[outward], adjacency[outward]
+        turned = np.where(now, np.where(was, rivals.turned, 0.0), nan)
+        left_out = np.where(now, np.fmin(rivals.left_out, rivals.left_out.T), nan)
+        return self.order_of(member), member, replace(rivals, turned=turned, left_out=left_out)
+
+    def score_of(self, adjacency: Bools) -> float:
+        R, n, cost, *_ = self.given
+        left = (_share_left(R, j, np.flatnonzero(adjacency[:, j])) for j in range(self.d) if R[j, j] > 0)
+        return n * sum(log(share) for share in left) + cost * int(adjacency.sum())
 
     def order_of(self, adjacency: Bools) -> Order:
         return sort_topologically(adjacency if self.before is None else adjacency | self.before).astype(np.int32)
@@ -467,7 +495,7 @@ class _Search:
         parents = np.flatnonzero(adjacency[:, target])
         if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
             return inf
-        without, left = (max(_share_left(R, target, given), EXPLAINED) for given in (parents, [*parents, source]))
+        without, left = (_share_left(R, target, given) for given in (parents, [*parents, source]))
         return cost + n * (log(left / without) if unit is None else (left - without) / float(unit[target]))
 
     def explain(self, stop: Stopped) -> Fact[Ended]:
@@ -478,7 +506,7 @@ class _Search:
 def _share_left(R: Floats, target: int, parents: Sequence[int] | Integers) -> float:
     """The share of its variance that parents leave to a column."""
     both = R[target, parents]
-    return float(R[target, target] - both @ np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0])
+    return max(float(R[target, target] - both @ np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]), EXPLAINED)
 
 
 class _Neighbourhood:
@@ -490,7 +518,9 @@ class _Neighbourhood:
         self.turned, self.left_out = np.full(adjacency.shape, nan), np.full(adjacency.shape, nan)
         self.turned[adjacency] = self.left_out[adjacency] = inf
         self.compelled = find_cpdag(adjacency).directed if search.by_class else adjacency
-        self.turned[adjacency & ~self.compelled] = 0.0
+        # Prior knowledge may compel what the class does not: then every edge is tried.
+        self.tried = self.compelled if search.free else adjacency
+        self.turned[adjacency & ~self.tried] = 0.0
         self.near: list[tuple[float, Bools]] = []
         self.better: tuple[float, Bools] | None = None
 
@@ -515,10 +545,10 @@ class _Neighbourhood:
                 self.near.append((score - self.score, search.chains[0].parents()))
 
     def weigh_edges(self) -> None:
-        """Every edge left out, and every compelled one turned, each repaired by moves near it."""
+        """Every edge left out, and every one turned that the class compels, each repaired by moves near it."""
         search = self.search
         tasks = [(u, v, False) for u, v in np.argwhere(self.adjacency).tolist()]
-        tasks += [(u, v, True) for u, v in np.argwhere(self.compelled).tolist()]
+        tasks += [(u, v, True) for u, v in np.argwhere(self.tried).tolist()]
         work = int(np.clip(search.budget / 8 / max(len(tasks), 1), 2e5, 5e6))
         chains = search.chains  # each takes every so manieth task: what it does must not depend on the threads
 
