@@ -61,6 +61,8 @@ class Orientation(StrEnum):
     KNOWLEDGE = "knowledge"
     INDEPENDENCE = "independence"
     """Conditional independence: of a graph, only its equivalence class is claimed; of an edge, the class compels it."""
+    CONTESTED = "contested"
+    """Conditional independence in this class, but another class turns the edge whose score is within log n."""
     EQUAL_VARIANCES = "equal-variances"
     LOSS = "loss"
     """The direction of the smallest logistic or Poisson loss."""
@@ -74,7 +76,27 @@ class Orientation(StrEnum):
     R2_ORDER = "r2-order"
     UNDETERMINED = "undetermined"
     """Nothing: an equivalent graph has the edge the other way round."""
+    NEAR_TIE = "near-tie"
+    """What the method rests on, by so little that a graph whose score is within log n turns the edge."""
     NO_EDGE = "no-edge"
+
+    @property
+    def is_near_tie(self) -> bool:
+        """Whether the direction is the better one by no more than log n."""
+        return self in (Orientation.CONTESTED, Orientation.NEAR_TIE)
+
+
+class Standing(StrEnum):
+    """How the answer of a search stands against other graphs."""
+
+    PROVED = "proved"
+    """No graph has a lower score."""
+    CHAINS = "chains"
+    """Some of the independent chains of the search ended in the class of the answer."""
+    AHEAD = "ahead"
+    """The best other class is further than log n behind."""
+    NEARLY_TIED = "nearly-tied"
+    """The best other class is within log n."""
 
 
 class Empty(StrEnum):
@@ -163,6 +185,10 @@ class Caution(StrEnum):
     BOUNDS_UNUSED = "bounds-unused"
     UNEQUAL_VARIANCES = "unequal-variances"
     CLASS_ONLY = "class-only"
+    NEAR_TIES = "near-ties"
+    """Graphs whose score is within log n turn some of the edges."""
+    DISPENSABLE = "dispensable"
+    """Graphs whose score is within log n do without some of the edges."""
     STANDARDIZED = "standardized"
     FEW_ROWS = "few-rows"
     TABLE_CHANGED = "table-changed"

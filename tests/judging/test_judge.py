@@ -7,8 +7,10 @@ import acyclic
 from acyclic import Golem, Knowledge, Notears, simulate
 from acyclic.data.knowledge import compile_knowledge
 from acyclic.data.table import Table
-from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
+from acyclic.discrete.rivals import Alternative, Rivals
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, Standing
 from acyclic.judging.judge import Found, judge, obey, orient_edges
+from acyclic.judging.verdict import Margin
 from acyclic.learners import LEARNERS, make_learner
 from acyclic.running import Solution
 
@@ -32,7 +34,7 @@ def found(weights, **options):
 
 def judged(weights, knowledge=None, **options):
     table = Table.open(independent(d=len(weights)))
-    return judge(table, compile_knowledge(knowledge, table.names), found(weights, **options))
+    return judge(table, compile_knowledge(knowledge, table.names), found(weights, **options))[:2]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +105,8 @@ def test_what_orients_an_edge_follows_from_what_the_method_rests_on(method):
     assert set(verdict.support) == {edge[:2] for edge in graph.edges()}
     compelled = set(graph.cpdag().directed_edges())
     for edge, orientation in verdict.support.items():
-        assert orientation is (Orientation.INDEPENDENCE if edge in compelled else rest)
+        own = Orientation.INDEPENDENCE if edge in compelled else rest
+        assert orientation is own or (orientation.is_near_tie and own is not Orientation.UNDETERMINED)
 
 
 def test_a_likelihood_of_unequal_variances_claims_the_class_only():
@@ -177,3 +180,111 @@ def test_counts_add_up():
         powers = powers @ B
         geometric += np.trace(powers)
     assert fit.verdict_.h == pytest.approx(geometric, rel=1e-9, abs=1e-20)
+
+
+# --- Rivals: what a search met beside its answer ----------------------------------------------------------------------
+
+# x0 → x2 ← x1 and x2 → x3 are compelled, x4 → x5 is reversible.
+COLLIDER = np.zeros((6, 6))
+COLLIDER[0, 2] = COLLIDER[1, 2] = COLLIDER[2, 3] = COLLIDER[4, 5] = 1.0
+NEAR = np.log(200)
+
+
+def rivals(turned, left_out=50.0, **changes):
+    """Rivals of COLLIDER by the margins of its four edges, in the order of their positions."""
+    edges = COLLIDER != 0
+    margins = []
+    for given in (turned, left_out):
+        margins.append(np.full(edges.shape, np.nan))
+        margins[-1][edges] = given
+    plain = {"proved": True, "chains": 0, "agreeing": 0, "gap": 1.8, "alternatives": (Alternative(edges.T, 1.8),)}
+    plain.update(changes)
+    return Rivals(turned=margins[0], left_out=margins[1], **plain)
+
+
+def judged_beside(met, knowledge=None, orientation=Orientation.INDEPENDENCE, **options):
+    table = Table.open(independent(d=6))
+    mask = compile_knowledge(knowledge, table.names)
+    return judge(table, mask, found(COLLIDER, orientation=orientation, rivals=met, **options))
+
+
+def test_an_edge_that_a_near_class_turns_is_compelled_but_contested():
+    met = rivals([1.8, NEAR + 0.01, np.nan, 0.0], [NEAR, 50.0, np.nan, 50.0])
+    _, verdict, kept = judged_beside(met)
+    assert kept is met
+    assert verdict.support == {
+        ("x0", "x2"): Orientation.CONTESTED,
+        ("x1", "x2"): Orientation.INDEPENDENCE,
+        ("x2", "x3"): Orientation.INDEPENDENCE,
+        ("x4", "x5"): Orientation.UNDETERMINED,
+    }
+    assert verdict.margins == {
+        ("x0", "x2"): Margin(1.8, NEAR),
+        ("x1", "x2"): Margin(NEAR + 0.01, 50.0),
+        ("x4", "x5"): Margin(0.0, 50.0),
+    }
+    assert verdict.cautions == (
+        Fact.of(Caution.CLASS_ONLY, compelled=2, edges=4, open=1),
+        Fact.of(Caution.NEAR_TIES, count=1, edges=4, limit=NEAR),
+        Fact.of(Caution.DISPENSABLE, count=1, edges=4, limit=NEAR),
+    )
+
+
+def test_a_method_that_claims_directions_has_near_ties_too():
+    support = judged_beside(rivals([1.8, 50.0, 50.0, 0.2]), orientation=Orientation.EQUAL_VARIANCES).verdict.support
+    assert list(support.values()) == [
+        Orientation.NEAR_TIE,
+        Orientation.INDEPENDENCE,
+        Orientation.INDEPENDENCE,
+        Orientation.NEAR_TIE,
+    ]
+    assert [kind for kind in Orientation if kind.is_near_tie] == [Orientation.CONTESTED, Orientation.NEAR_TIE]
+
+
+def test_what_knowledge_fixes_is_no_near_tie():
+    support = judged_beside(rivals([1.8, 50, 50, 0]), Knowledge(required=[("x0", "x2")])).verdict.support
+    assert support["x0", "x2"] is Orientation.KNOWLEDGE
+
+
+@pytest.mark.parametrize(
+    ("changes", "standing"),
+    [
+        ({"gap": 1.8}, [Fact.of(Standing.PROVED), Fact.of(Standing.NEARLY_TIED, gap=1.8, limit=NEAR, kept=1)]),
+        ({"gap": 20.0}, [Fact.of(Standing.PROVED), Fact.of(Standing.AHEAD, gap=20.0, limit=NEAR)]),
+        ({"gap": np.inf}, [Fact.of(Standing.PROVED)]),
+        (
+            {"proved": False, "chains": 8, "agreeing": 5, "gap": np.inf},
+            [Fact.of(Standing.CHAINS, chains=8, agreeing=5)],
+        ),
+        ({"proved": False, "gap": np.nan}, []),
+    ],
+)
+def test_how_the_answer_stands_against_other_graphs(changes, standing):
+    assert judged_beside(rivals(50.0, **changes)).verdict.standing == tuple(standing)
+
+
+def test_of_an_answer_that_was_cut_only_the_margins_of_what_remains_are_kept():
+    weights = np.where(COLLIDER, 1.0, 0.0)
+    weights[1, 2] = 0.1
+    met, table = rivals([1.8, 2.0, 3.0, 0.0]), Table.open(independent(d=6))
+    free = compile_knowledge(None, table.names)
+    options = {"orientation": Orientation.INDEPENDENCE, "rivals": met, "threshold": 0.5}
+    graph, verdict, kept = judge(table, free, found(weights, **options))
+    assert graph.n_edges == 3 and verdict.standing == ()
+    assert not kept.proved and kept.alternatives == () and np.isnan(kept.gap)
+    assert np.array_equal(~np.isnan(kept.turned), graph.adjacency)
+    # Without the collider nothing is compelled: what is reversible in its class stays so, however near the next is.
+    assert set(verdict.support.values()) == {Orientation.UNDETERMINED}
+    assert verdict.margins["x0", "x2"] == Margin(1.8, 50.0) and ("x1", "x2") not in verdict.margins
+
+
+def test_a_required_edge_without_weight_was_in_the_answer_and_cuts_nothing():
+    met = rivals(50.0)
+    _, verdict, kept = judged_beside(met, Knowledge(required=[("x3", "x5")]))
+    assert kept is met and verdict.standing[0].kind is Standing.PROVED
+
+
+def test_a_method_without_rivals_says_nothing_of_them():
+    _, verdict, kept = judged_beside(None)
+    assert kept is None and verdict.standing == () and verdict.margins == {}
+    assert verdict.cautions == (Fact.of(Caution.CLASS_ONLY, compelled=3, edges=4, open=1),)

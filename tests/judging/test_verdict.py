@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acyclic import Notears, Verdict, simulate
-from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, Standing
 
 texts = st.text(max_size=8)
 values = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-9, 9) | texts | st.none()
@@ -38,6 +38,7 @@ def facts(kinds):
         notes=st.lists(facts(Note), max_size=3).map(tuple),
         cautions=st.lists(facts(Caution), max_size=3).map(tuple),
         support=st.dictionaries(st.tuples(texts, texts), st.sampled_from(Orientation), max_size=3),
+        standing=st.lists(facts(Standing), max_size=3).map(tuple),
         details=st.dictionaries(texts, st.integers() | texts, max_size=2),
     )
 )

@@ -5,8 +5,9 @@ import pytest
 
 from acyclic.data.cells import Form
 from acyclic.data.table import read_table
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal, cut_short
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal, Standing, cut_short
 from acyclic.judging import words
+from acyclic.judging.alternatives import NamedAlternative
 from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import say_note, say_notes
 from acyclic.learners import LEARNERS
@@ -117,6 +118,7 @@ def test_a_table_with_fewer_rows_than_columns_gets_one_line():
 TABLES = {
     Ended: words.ENDS,
     Orientation: words.ORIENTATIONS,
+    Standing: words.STANDINGS,
     Empty: words.EMPTIES,
     Removal: words.REMOVALS,
     Caution: words.CAUTIONS,
@@ -138,7 +140,9 @@ def test_every_method_has_a_title():
     assert set(words.METHODS) == set(LEARNERS)
 
 
-@pytest.mark.parametrize("kinds", [Ended, Empty, Removal, Caution, Doubt, Remark], ids=lambda kinds: kinds.__name__)
+@pytest.mark.parametrize(
+    "kinds", [Ended, Standing, Empty, Removal, Caution, Doubt, Remark], ids=lambda kinds: kinds.__name__
+)
 def test_a_fact_without_its_numbers_can_still_be_said(kinds):
     """A file that was written by hand, or by a later version, may lack some."""
     for kind in kinds:
@@ -217,3 +221,34 @@ def test_removed_edges_are_listed_up_to_five():
     said = str(verdict(removed=edges))
     assert "7 edges had to go" in said and "a0 → b0 (0.01), " in said
     assert "a4 → b4 (0.41) and 2 more." in said and "a5" not in said
+
+
+def test_how_an_answer_stands_against_others_is_one_line():
+    proved = (Fact.of(Standing.PROVED), Fact.of(Standing.NEARLY_TIED, gap=1.83, limit=6.21, kept=4))
+    (line,) = [line for line in words.say_verdict(verdict(standing=proved)) if line.text.startswith("Against")]
+    assert line.text == (
+        "Against other graphs: none that is allowed has a lower score, which is proved; the best one of another class "
+        "scores only 1.8 more; alternatives that were kept within log n = 6.2: 4."
+    )
+    assert not line.warns
+
+
+@pytest.mark.parametrize(("agreeing", "warns"), [(1, True), (2, False), (8, False)])
+def test_an_answer_that_no_second_chain_found_stands_out(agreeing, warns):
+    standing = (Fact.of(Standing.CHAINS, chains=8, agreeing=agreeing),)
+    line = words.say_verdict(verdict(standing=standing))[2]
+    said = f"Against other graphs: {agreeing} of 8 independent chains of the search ended in this class."
+    assert line == (said, warns)
+
+
+def test_a_contested_edge_is_not_called_compelled_without_its_rival():
+    said = words.say_support(Orientation.CONTESTED, 1.83)
+    assert said == "compelled in this class; another class within 1.8 turns it"
+    assert words.say_support(Orientation.NEAR_TIE, 0.4) == "a near-tie; another graph within 0.4 turns it"
+    assert words.say_support(Orientation.CONTESTED)
+
+
+def test_an_alternative_says_what_it_would_change():
+    edges = (("a", "b"), ("b", "c"))
+    other = NamedAlternative(1.83, tuple("abcd"), edges, turned=edges[:1], removed=(("c", "d"), ("a", "d")))
+    assert words.say_alternative(other) == "1.8 behind: turns a → b; leaves out c → d, a → d"

@@ -127,7 +127,7 @@ def test_knowledge_directs_edges_of_the_class():
     moments = Moments(1000, np.zeros(3), population_covariance(weights))
     model = Ges(knowledge=Knowledge(required=[("x2", "x1")])).fit(moments)
     assert [(source, target) for source, target, _ in model.causal_graph_.edges()] == [("x1", "x0"), ("x2", "x1")]
-    assert model.verdict_.cautions == ()
+    assert [fact.kind for fact in model.verdict_.cautions] == [Caution.CLASS_ONLY]
     assert model.cpdag_ == find_cpdag(weights)
 
 

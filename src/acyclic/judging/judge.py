@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from math import nan
-from typing import Any
+from math import isfinite, log, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,11 +18,12 @@ from acyclic.constraints.catalogue import constraint
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
-from acyclic.facts import Caution, Empty, Fact, Orientation, Removal
+from acyclic.discrete.rivals import Rivals
+from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.pruning import Pruned, threshold_components, threshold_until_acyclic
-from acyclic.judging.verdict import Pair, Verdict
+from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.running import Solution
 from acyclic.types import Bools, Floats
 
@@ -54,6 +55,8 @@ class Found:
     keep : callable, optional
         Which edges of an acyclic graph pass a further test, and the fact that removes the others.
     cautions : tuple of Fact of Caution
+    rivals : Rivals, optional
+        What the search met beside the graph of the solution's weights, if it compares graphs by a score.
     """
 
     solution: Solution
@@ -67,9 +70,18 @@ class Found:
     keep: Callable[[Bools], tuple[Bools, Fact[Removal]]] | None = None
     cautions: tuple[Fact[Caution], ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
+    rivals: Rivals | None = None
 
 
-def judge(table: Table, mask: Mask, found: Found) -> tuple[Dag, Verdict]:
+class Judged(NamedTuple):
+    """The graph that is returned, what is said of it, and the rivals that it still has."""
+
+    graph: Dag
+    verdict: Verdict
+    rivals: Rivals | None
+
+
+def judge(table: Table, mask: Mask, found: Found) -> Judged:
     """The graph of what was found, obedient to prior knowledge and acyclic, with its verdict."""
     weights, cautions = obey(found.solution.weights, mask)
     cut = np.where((np.abs(weights) < found.threshold) & ~mask.required, 0.0, weights)
@@ -79,7 +91,10 @@ def judge(table: Table, mask: Mask, found: Found) -> tuple[Dag, Verdict]:
         final, untested = _keep_tested(final, mask, found.keep)
         removed += untested
     graph = Dag(final, table.names)
-    support = orient_edges(graph, mask, found.orientation)
+    rivals = keep_rivals(found.rivals, found.solution.weights != 0, graph.adjacency)
+    near = log(max(table.moments.n, 1))
+    support = orient_edges(graph, mask, found.orientation, None if rivals is None else rivals.turned <= near)
+    margins = {} if rivals is None else _name_margins(graph, rivals)
     verdict = Verdict(
         method=found.method,
         settings=dict(found.settings),
@@ -93,11 +108,26 @@ def judge(table: Table, mask: Mask, found: Found) -> tuple[Dag, Verdict]:
         removed=tuple(removed),
         empty=None if graph.n_edges else _explain_empty(table.moments, mask, found, weights, removed),
         notes=table.notes,
-        cautions=(*cautions, *found.cautions),
+        cautions=(*cautions, *found.cautions, *_count_open(found.orientation, support, margins, near)),
         support=support,
+        standing=() if rivals is None else _compare(rivals, near),
+        margins=margins,
         details=dict(found.details),
     )
-    return graph, verdict
+    return Judged(graph, verdict, rivals)
+
+
+def keep_rivals(rivals: Rivals | None, answer: Bools, graph: Bools) -> Rivals | None:
+    """What holds of the rivals of a search's answer for the graph that is left of it.
+
+    All of it where every edge is left. Where a threshold or a bound has removed some, what was proved of the answer,
+    how many chains came to it and which classes are near it says nothing of this graph; only the margins of the edges
+    that remain are kept, as those which they had beside the removed ones.
+    """
+    if rivals is None or not (answer & ~graph).any():
+        return rivals
+    turned, left_out = (np.where(graph, margins, nan) for margins in (rivals.turned, rivals.left_out))
+    return Rivals(False, 0, 0, nan, turned, left_out, ())
 
 
 def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
@@ -118,20 +148,69 @@ def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
     return changed, said
 
 
-def orient_edges(graph: Dag, mask: Mask, orientation: Orientation) -> dict[Pair, Orientation]:
+def orient_edges(
+    graph: Dag, mask: Mask, orientation: Orientation, near_ties: Bools | None = None
+) -> dict[Pair, Orientation]:
     """What orients each edge.
 
     Prior knowledge where it requires the edge or forbids its reverse; independence where the equivalence class compels
-    it; else what the method rests on, which is nothing where it claims the class only.
+    it; else what the method rests on, which is nothing where it claims the class only. An edge among ``near_ties``,
+    which a graph that is nearly as good turns, is told apart from those that are firm.
     """
     compelled_edges = find_compelled(graph)
-    rest = Orientation.UNDETERMINED if orientation is Orientation.INDEPENDENCE else orientation
+    by_class_only = orientation is Orientation.INDEPENDENCE
+    rest = Orientation.UNDETERMINED if by_class_only else orientation
+    tie = Orientation.CONTESTED if by_class_only else Orientation.NEAR_TIE
     support = {}
     for i, j in np.argwhere(graph.adjacency).tolist():
         known = mask.required[i, j] or not mask.allowed[j, i]
-        by_class = Orientation.INDEPENDENCE if compelled_edges[i, j] else rest
-        support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if known else by_class
+        found = Orientation.INDEPENDENCE if compelled_edges[i, j] else rest
+        if near_ties is not None and near_ties[i, j] and found is not Orientation.UNDETERMINED:
+            found = tie
+        support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if known else found
     return support
+
+
+def _name_margins(graph: Dag, rivals: Rivals) -> dict[Pair, Margin]:
+    known = graph.adjacency & ~(np.isnan(rivals.turned) & np.isnan(rivals.left_out))
+    return {
+        (graph.names[i], graph.names[j]): Margin(*(_known(margin[i, j]) for margin in (rivals.turned, rivals.left_out)))
+        for i, j in np.argwhere(known).tolist()
+    }
+
+
+def _known(margin: float) -> float | None:
+    return None if np.isnan(margin) else float(margin)
+
+
+def _compare(rivals: Rivals, near: float) -> tuple[Fact[Standing], ...]:
+    """How the answer stands against other graphs; a class within ``near`` is a near-tie."""
+    said = []
+    if rivals.proved:
+        said.append(Fact.of(Standing.PROVED))
+    elif rivals.chains:
+        said.append(Fact.of(Standing.CHAINS, chains=rivals.chains, agreeing=rivals.agreeing))
+    gap = float(rivals.gap)
+    if gap <= near:
+        said.append(Fact.of(Standing.NEARLY_TIED, gap=gap, limit=near, kept=len(rivals.alternatives)))
+    elif isfinite(gap):
+        said.append(Fact.of(Standing.AHEAD, gap=gap, limit=near))
+    return tuple(said)
+
+
+def _count_open(
+    orientation: Orientation, support: Mapping[Pair, Orientation], margins: Mapping[Pair, Margin], near: float
+) -> list[Fact[Caution]]:
+    """How many edges are firm, how many are near-ties, and how many point either way."""
+    edges, kinds, said = len(support), list(support.values()), []
+    if edges and orientation is Orientation.INDEPENDENCE:
+        firm, free = kinds.count(Orientation.INDEPENDENCE), kinds.count(Orientation.UNDETERMINED)
+        said.append(Fact.of(Caution.CLASS_ONLY, compelled=firm, edges=edges, open=free))
+    if ties := sum(kind.is_near_tie for kind in kinds):
+        said.append(Fact.of(Caution.NEAR_TIES, count=ties, edges=edges, limit=near))
+    if weak := sum(margin.left_out is not None and margin.left_out <= near for margin in margins.values()):
+        said.append(Fact.of(Caution.DISPENSABLE, count=weak, edges=edges, limit=near))
+    return said
 
 
 def _measure_cycles(solution: Solution) -> float:

@@ -6,12 +6,27 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
-from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, in_words
+from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, Standing, in_words
 from acyclic.judging import words
 
 Pair = tuple[str, str]
+
+
+class Margin(NamedTuple):
+    """How much higher the lowest score that was met is with an edge turned, and without it.
+
+    In units of the BIC: −2 log-likelihood and price. None where it was not looked for, inf where nothing was met.
+    """
+
+    turned: float | None = None
+    left_out: float | None = None
+
+    @property
+    def least(self) -> float | None:
+        """The smaller of the two, as far as they are known."""
+        return min((margin for margin in self if margin is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,12 @@ class Verdict:
         What a reader should know before using the graph.
     support : mapping of (source, target) to Orientation
         What orients each edge: prior knowledge that fixes it, independence where the class compels it, else what the
-        method rests on, or nothing.
+        method rests on, or nothing; where another class is within log n, it says so.
+    standing : tuple of Fact of Standing
+        How the answer stands against other graphs: whether it is proved best, or how many chains of the search ended in
+        its class, and how far the next class is behind. Empty where the method compares none.
+    margins : mapping of (source, target) to Margin
+        How far each edge is ahead of its being turned or left out, where that is known.
     details : mapping
         Numbers behind the verdict.
     """
@@ -67,6 +87,8 @@ class Verdict:
     notes: tuple[Fact[Note], ...] = ()
     cautions: tuple[Fact[Caution], ...] = ()
     support: Mapping[Pair, Orientation] = field(default_factory=dict)
+    standing: tuple[Fact[Standing], ...] = ()
+    margins: Mapping[Pair, Margin] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -81,7 +103,7 @@ class Verdict:
         return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as a result file holds them; ``support`` is kept with the edges there."""
+        """Plain values, as a result file holds them; ``support`` and ``margins`` are kept with the edges there."""
         return {
             "method": self.method,
             "settings": dict(self.settings),
@@ -96,11 +118,17 @@ class Verdict:
             "empty": self.empty and self.empty.to_dict(),
             "notes": [fact.to_dict() for fact in self.notes],
             "cautions": [fact.to_dict() for fact in self.cautions],
+            "standing": [fact.to_dict() for fact in self.standing],
             "details": dict(self.details),
         }
 
     @classmethod
-    def from_dict(cls, plain: Mapping[str, Any], support: Mapping[Pair, Orientation] | None = None) -> Verdict:
+    def from_dict(
+        cls,
+        plain: Mapping[str, Any],
+        support: Mapping[Pair, Orientation] | None = None,
+        margins: Mapping[Pair, Margin] | None = None,
+    ) -> Verdict:
         """The inverse of `to_dict`."""
         return cls(
             method=str(plain["method"]),
@@ -117,6 +145,9 @@ class Verdict:
             notes=tuple(Fact.from_dict(Note, fact) for fact in plain["notes"]),
             cautions=tuple(Fact.from_dict(Caution, fact) for fact in plain["cautions"]),
             support=dict(support or {}),
+            # Not in files that were written before searches told it.
+            standing=tuple(Fact.from_dict(Standing, fact) for fact in plain.get("standing", ())),
+            margins=dict(margins or {}),
             details=dict(plain["details"]),
         )
 

@@ -19,7 +19,6 @@ from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.search import search_graph, search_orders
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import find_compelled
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.learners.equal_variance import EqualVariance
@@ -220,12 +219,9 @@ def _details(moments: Moments, best: _Candidate) -> dict[str, Any]:
 
 
 def _caution(moments: Moments, best: _Candidate, threshold: float) -> list[Fact[Caution]]:
-    graph, said = Dag(np.where(np.abs(best.weights) < threshold, 0.0, best.weights)), []
-    if graph.n_edges and not best.equal:
-        if not best.test.accepted:
-            said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
-        fixed = int(np.count_nonzero(find_compelled(graph)))
-        said.append(Fact.of(Caution.CLASS_ONLY, compelled=fixed, edges=graph.n_edges, open=graph.n_edges - fixed))
+    cut, said = np.where(np.abs(best.weights) < threshold, 0.0, best.weights), []
+    if cut.any() and not best.equal and not best.test.accepted:
+        said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
     if moments.is_standardized:
         said.append(Fact.of(Caution.STANDARDIZED))
     if moments.n <= 2 * len(moments.names):

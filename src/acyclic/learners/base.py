@@ -75,8 +75,9 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     ``fit`` takes an array, a frame, the path of a file, what `read_table` returns, or `Moments`, and sets
     ``causal_graph_`` (a `Dag`), ``adjacency_matrix_`` (its weights, from row to column), ``solution_`` (the solver's
-    answer before any cut), ``verdict_``, ``digest_`` (of the table's values), ``mean_`` and ``noise_variances_``; where
-    the learner claims an equivalence class only, also ``cpdag_``. ``transform`` gives residuals: what remains of each
+    answer before any cut), ``verdict_``, ``rivals_`` (the `Rivals` that the search met beside its answer; None where
+    the method compares no graphs), ``digest_`` (of the table's values), ``mean_`` and ``noise_variances_``; where the
+    learner claims an equivalence class only, also ``cpdag_``. ``transform`` gives residuals: what remains of each
     column given its parents. ``score`` is the mean Gaussian log-likelihood of rows, for model selection on held-out
     data.
 
@@ -145,7 +146,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     def _conclude(self, table: Table, mask: Mask, found: Found) -> None:
         """Judge what was found."""
         self.solution_, self.digest_ = found.solution, table.digest
-        self.causal_graph_, self.verdict_ = judge(table, mask, found)
+        self.causal_graph_, self.verdict_, self.rivals_ = judge(table, mask, found)
         self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
         self.mean_ = np.array(table.moments.mean)
         self._exponents = table.exponents

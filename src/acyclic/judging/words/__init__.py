@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.errors import show_name
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal, Standing
 from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
 
@@ -63,6 +63,7 @@ ORIENTATIONS = {
         "they rest on conditional independence, which fixes only the compelled edges; "
         "reversible edges are drawn in one of their possible directions"
     ),
+    Orientation.CONTESTED: "they are compelled in this class; another class whose score is within log n turns them",
     Orientation.EQUAL_VARIANCES: (
         "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
     ),
@@ -84,12 +85,14 @@ ORIENTATIONS = {
     ),
     Orientation.R2_ORDER: "they follow the order of the columns' R² given all others and nothing else",
     Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
+    Orientation.NEAR_TIE: "they are near-ties: another graph whose score is within log n turns them",
     Orientation.NO_EDGE: "there is no edge to orient",
 }
 # What one edge rests on, in a table.
 SUPPORTS = {
     Orientation.KNOWLEDGE: "prior knowledge",
     Orientation.INDEPENDENCE: "conditional independence",
+    Orientation.CONTESTED: "compelled in this class; another class within {turned:.2g} turns it",
     Orientation.EQUAL_VARIANCES: "equal variances",
     Orientation.LOSS: "the smallest loss",
     Orientation.CURVATURE: "curved mechanisms",
@@ -98,7 +101,18 @@ SUPPORTS = {
     Orientation.VARIANCE_ORDER: "the order of variances",
     Orientation.R2_ORDER: "the order of R²",
     Orientation.UNDETERMINED: "nothing (reversible)",
+    Orientation.NEAR_TIE: "a near-tie; another graph within {turned:.2g} turns it",
     Orientation.NO_EDGE: "",
+}
+
+STANDINGS = {
+    Standing.PROVED: "none that is allowed has a lower score, which is proved",
+    Standing.CHAINS: "{agreeing} of {chains} independent chains of the search ended in this class",
+    Standing.AHEAD: "the best one of another class that was met scores {gap:.3g} more, beyond log n = {limit:.2g}",
+    Standing.NEARLY_TIED: (
+        "the best one of another class scores only {gap:.2g} more; alternatives that were kept within "
+        "log n = {limit:.2g}: {kept}"
+    ),
 }
 
 EMPTIES = {
@@ -145,6 +159,11 @@ CAUTIONS = {
         "orientation rests on conditional independence alone: {compelled} of {edges} edges are compelled by it, "
         "{open} could point the other way"
     ),
+    Caution.NEAR_TIES: (
+        "the direction of {count} of {edges} edges is a near-tie: another class whose score is within "
+        "{limit:.2g} (log n) turns it"
+    ),
+    Caution.DISPENSABLE: "{count} of {edges} edges are missing in some class whose score is within {limit:.2g} (log n)",
     Caution.STANDARDIZED: "all columns have the same variance, as after standardising: their units can orient no edge",
     Caution.FEW_ROWS: "there are {rows:g} rows for {columns} columns: weak edges cannot be told from chance",
     Caution.TABLE_CHANGED: "the table is no longer the one of the run that was to be repeated",
@@ -202,7 +221,7 @@ _NO_ROWS = {
 
 _WORDS: dict[Any, str] = {
     (type(kind), kind): text
-    for table in (ENDS, EMPTIES, REMOVALS, CAUTIONS, DOUBTS, REMARKS)
+    for table in (ENDS, STANDINGS, EMPTIES, REMOVALS, CAUTIONS, DOUBTS, REMARKS)
     for kind, text in table.items()
 }
 
@@ -261,6 +280,9 @@ def say_verdict(verdict: Verdict) -> list[Line]:
         cut = f"{_count(verdict.n_cut, 'weight')} below {verdict.threshold:g} in absolute value"
         lines.append(Line(f"{cut} {'was' if verdict.n_cut == 1 else 'were'} cut."))
     lines += [Line(text) for text in _say_removed(verdict.removed)]
+    if verdict.standing:
+        said = "; ".join(map(say, verdict.standing))
+        lines.append(Line(f"Against other graphs: {said}.", warns=any(map(_is_lone, verdict.standing))))
     lines.append(Line(f"Directions: {ORIENTATIONS[verdict.orientation]}."))
     lines += [Line(f"Note: {text}.") for text in say_notes(verdict.notes)]
     return lines + [Line(f"Warning: {say(caution)}.", warns=True) for caution in verdict.cautions]
@@ -273,9 +295,16 @@ def say_method(method: str, settings: Mapping[str, Any]) -> str:
     return f"{title} ({listed})" if listed else title
 
 
-def say_support(orientation: Orientation) -> str:
-    """What one edge rests on, in a few words for a table."""
-    return SUPPORTS[orientation]
+def say_support(orientation: Orientation, turned: float | None = None) -> str:
+    """What one edge rests on, in a few words for a table; with its margin against being turned, if that is known."""
+    return _FORMATTER.vformat(SUPPORTS[orientation], (), {"turned": turned})
+
+
+def say_alternative(other: Any) -> str:
+    """By how much a `NamedAlternative` is behind, and what it would change."""
+    changes = {"turns": other.turned, "leaves out": other.removed, "adds": other.added, "fixes": other.fixed}
+    said = "; ".join(f"{verb} {_list_some(pairs)}" for verb, pairs in changes.items() if pairs)
+    return f"{other.excess:.2g} behind: {said}"
 
 
 def say_audit(audit: Any) -> str:
@@ -332,6 +361,11 @@ def _say_removed(removed: Iterable[Fact[Removal]]) -> list[str]:
         f"{f' and {len(edges) - 5} more' if len(edges) > 5 else ''}."
         for rule, edges in by_rule.items()
     ]
+
+
+def _is_lone(fact: Fact[Standing]) -> bool:
+    """Whether no second chain came to the answer, so that nothing speaks for its being the best."""
+    return fact.kind is Standing.CHAINS and (fact.get("agreeing") or 0) < 2
 
 
 def _count(number: int, noun: str) -> str:
