@@ -42,7 +42,8 @@ def test_unequal_variances_are_found_out():
         data = simulated(20, seed, n=2000, variances=(0.5, 4.0))
         result = acyclic.learn(data.X)
         cautions = {fact.kind for fact in result.verdict.cautions}
-        assert cautions == {Caution.UNEQUAL_VARIANCES, Caution.CLASS_ONLY}
+        said = {Caution.UNEQUAL_VARIANCES, Caution.CLASS_ONLY}
+        assert said <= cautions <= {*said, Caution.NEAR_TIES, Caution.DISPENSABLE}
         assert result.verdict.orientation is Orientation.INDEPENDENCE
         distances.append(distance(data, result, cpdag=True))
     assert np.mean(distances) <= 1.5
@@ -89,7 +90,7 @@ def test_support_follows_the_class():
     result = acyclic.learn(simulated(20, 3, n=2000, variances=(0.5, 4.0)).X)
     directed = set(result.cpdag.directed_edges())
     for edge, reason in result.support.items():
-        assert (reason is Orientation.INDEPENDENCE) == (edge in directed)
+        assert (reason in (Orientation.INDEPENDENCE, Orientation.CONTESTED)) == (edge in directed)
 
 
 def test_threshold_is_absolute_and_optional():

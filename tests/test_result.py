@@ -1,6 +1,9 @@
 """The result file: everything comes back, and nothing else is taken for one."""
 
 import json
+import re
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +11,21 @@ import pytest
 from hypothesis import given, settings
 
 import acyclic
+from acyclic.cli.terminal import Output
+from acyclic.data.simulate import population_covariance
+from acyclic.discrete.exact import find_best_graph
+from acyclic.discrete.rivals import Rivals
 from acyclic.errors import InputError
-from acyclic.facts import Ended, Fact, Note, Orientation, Removal
-from acyclic.judging.words import say, say_note
-from acyclic.report.folder import write_folder
+from acyclic.facts import Ended, Fact, Note, Orientation, Removal, Standing
+from acyclic.judging.judge import Found
+from acyclic.judging.verdict import Margin
+from acyclic.judging.words import say, say_alternative, say_note
+from acyclic.learners.base import DagLearner
+from acyclic.learning import learn_with
+from acyclic.report import report
+from acyclic.report.folder import edge_list, write_folder
+from acyclic.running import Solution
+from acyclic.scores.local import TOLERANCE
 from acyclic.trust.audit import Audit
 from acyclic.trust.bootstrap import Bootstrap
 from strategies import hostile_names
@@ -128,3 +142,104 @@ def test_verdicts_of_format_1_keep_what_was_removed_and_why_a_graph_is_empty(old
     empty = acyclic.Result.from_json(json.dumps({**bare, "verdict": told, "provenance": {}}))
     assert empty.graph.n_edges == 0 and empty.verdict.orientation is Orientation.NO_EDGE
     assert say(empty.verdict.empty) == "nothing is there" and empty.confidence is empty.audit is None
+
+
+class Exact(DagLearner):
+    """The best graph of few columns, with all of its rivals."""
+
+    method = "order-search"
+
+    def __init__(self, *, knowledge=None, time_limit=None, callback=None):
+        self.knowledge, self.time_limit, self.callback = knowledge, time_limit, callback
+
+    def _find(self, table, mask, monitor):
+        best = find_best_graph(table.moments, mask=mask, threads=1)
+        met = Rivals(True, 0, 0, best.second, best.turned, best.left_out, best.alternatives)
+        solution = Solution(best.weights, Fact.of(Ended.COMPLETE), best.score, 0.0, 1, 0.0)
+        return Found(solution, self.method, Orientation.INDEPENDENCE, rivals=met)
+
+
+@pytest.fixture(scope="module")
+def near():
+    """Three causes of c with few rows, one of them by prior knowledge."""
+    weights = np.array([[0, 0, 0.7, 0], [0, 0, 0.35, 0], [0, 0, 0, 0], [0, 0, 0.4, 0]])
+    table = acyclic.Table.open(acyclic.Moments(60, np.zeros(4), population_covariance(weights), list("abcd")))
+    return learn_with(Exact(knowledge=acyclic.Knowledge(forbidden=[("c", "d")])), table)
+
+
+def test_a_fitted_learner_holds_the_rivals_of_its_answer_or_none():
+    X = acyclic.simulate(5, 100, random_state=1).X
+    assert acyclic.Ges().fit(X).rivals_ is None
+    model = Exact().fit(X)
+    assert model.rivals_.proved and model.rivals_.turned.shape == (5, 5)
+
+
+def test_the_terminal_shows_margins_where_there_are_any(near, capsys):
+    Output().result(near)
+    assert "margin" in capsys.readouterr().out
+    Output().result(acyclic.load(FORMAT_1))
+    assert "margin" not in capsys.readouterr().out
+
+
+def test_margins_alternatives_and_standing_survive_the_file(near):
+    assert near.alternatives and near.verdict.standing[0].kind is Standing.PROVED
+    assert any(margin.turned == np.inf for margin in near.verdict.margins.values())
+    again = acyclic.Result.from_json(near.to_json())
+    assert again.verdict == near.verdict and again.alternatives == near.alternatives
+    assert again.edges() == near.edges() and str(again) == str(near)
+
+
+def test_an_alternative_is_as_far_behind_as_the_nearest_edge_that_it_changes(near):
+    # Twice the digits to which equivalent graphs are told apart.
+    margins, slack = near.verdict.margins, 2 * TOLERANCE
+    for other in near.alternatives:
+        for edge in other.turned:
+            assert margins[edge].turned <= other.excess + slack
+        for edge in other.removed:
+            assert margins[edge].left_out <= other.excess + slack
+    # What a near class turns is a near-tie, and what is one has such a class.
+    turned = {edge for other in near.alternatives for edge in other.turned}
+    contested = {edge for edge, kind in near.support.items() if kind is Orientation.CONTESTED}
+    assert contested == turned == {("a", "c"), ("b", "c")}
+
+
+def test_the_table_of_edges_has_margins_where_a_search_found_them(near):
+    columns = ["source", "target", "weight", "margin", "turned", "left_out", "support"]
+    assert near.edge_columns() == columns == edge_list(near).splitlines()[0].split(",")
+    for row in near.edges():
+        assert row["margin"] == min(row["turned"], row["left_out"])
+    bare = acyclic.load(FORMAT_1)
+    assert "margin" not in bare.edge_columns() and bare.edges()[0]["margin"] is None and bare.alternatives == ()
+
+
+def test_a_margin_that_is_not_known_stays_so(near):
+    some = {("a", "c"): Margin(turned=2.0), ("b", "c"): Margin(left_out=np.inf)}
+    partly = replace(near, verdict=replace(near.verdict, margins=some))
+    again = acyclic.Result.from_json(partly.to_json())
+    assert again.verdict.margins == some
+    assert {(row["margin"], row["turned"], row["left_out"]) for row in again.edges()} >= {
+        (2.0, 2.0, None),
+        (np.inf, None, np.inf),
+    }
+
+
+def test_a_file_from_before_there_were_margins_is_read(near):
+    plain = json.loads(near.to_json())
+    del plain["alternatives"], plain["verdict"]["standing"]
+    for edge in plain["edges"]:
+        edge.pop("turned"), edge.pop("left_out")
+    again = acyclic.Result.from_json(json.dumps(plain))
+    assert again.graph == near.graph and again.alternatives == again.verdict.standing == ()
+    assert again.verdict.margins == {}
+
+
+def test_the_page_shows_near_ties_without_arrowheads_and_lists_alternatives(near):
+    page = report(near)
+    data = json.loads(re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    names = [node["name"] for node in data["nodes"]]
+    for edge in data["edges"]:
+        pair = names[edge["source"]], names[edge["target"]]
+        assert edge["open"] == (edge["reversible"] or near.support[pair] is Orientation.CONTESTED)
+        margin = near.verdict.margins[pair]
+        assert (edge["turned"], edge["left_out"]) == tuple("inf" if value == np.inf else value for value in margin)
+    assert "alternatives-heading" in page and escape(say_alternative(near.alternatives[0])) in page

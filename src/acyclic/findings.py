@@ -15,13 +15,14 @@ import scipy
 
 from acyclic._version import __version__
 from acyclic.data.table import Table
-from acyclic.errors import InputError
+from acyclic.errors import InputError, show_name
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
 from acyclic.files import parse_json, write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag
-from acyclic.judging.verdict import Pair, Verdict
+from acyclic.judging.alternatives import CHANGES, NamedAlternative, name_alternatives
+from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.learners import DagLearner
 from acyclic.ranges import (
     ANYTHING,
@@ -47,6 +48,8 @@ FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")
 # Columns of the table of edges that come from the bootstrap.
 SHARES = ("this_way", "either_way", "lower", "upper")
+# Those that come from a search which compares graphs.
+MARGINS = ("margin", "turned", "left_out")
 # The words of format 1 for what orients an edge.
 _SUPPORT_1 = {"equal variances": Orientation.EQUAL_VARIANCES, "": Orientation.UNDETERMINED}
 NO_RESULT = "this is not a result file of acyclic"
@@ -92,7 +95,9 @@ _PROVENANCE = record(
 
 def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Range]) -> Range:
     """What a result file of a format holds."""
-    edge = record({"source": TEXT, "target": TEXT, "weight": _NO_WEIGHT, "support": support}, closed=True)
+    margins = dict.fromkeys(Margin._fields, number(least=0) | NONE)
+    edge = record({"source": TEXT, "target": TEXT, "weight": _NO_WEIGHT, "support": support}, margins, closed=True)
+    other = record({"excess": number(least=0), **dict.fromkeys(("with", "without", *CHANGES), PAIRS)})
     shares = each(record({"source": TEXT, "target": TEXT}, _SHARES))
     needed = {"format": one_of(form), "names": each(TEXT), "edges": each(edge)}
     needed |= {"undirected": PAIRS, "directed": PAIRS, "verdict": verdict, "provenance": _PROVENANCE}
@@ -101,7 +106,8 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
         "audit": record({}, remarks),
         "curve": record({}, {"trace": each(_POINT), **remarks}),
     }
-    return record(needed, {name: part | NONE for name, part in evidence.items()}, closed=True)
+    optional = {name: part | NONE for name, part in evidence.items()}
+    return record(needed, {**optional, "alternatives": each(other)}, closed=True)
 
 
 SHAPE = _shape(FORMAT, member(Orientation), _VERDICT, {"notes": each(MAPPING), "end": a_fact(Ended)})
@@ -127,6 +133,9 @@ class Findings:
         Method, settings, versions, seed, digest of the data, number of rows, seconds.
     confidence, audit, curve : dict, optional
         What `acyclic.bootstrap`, `acyclic.audit` and `acyclic.choose_l1` found, as their ``to_dict`` gives it.
+    alternatives : tuple of NamedAlternative
+        Classes whose score is within log n of that of the graph, best first, each with its ``excess`` and the edges
+        that it would change: ``turned``, ``fixed``, ``removed``, ``added``. Empty where the method compares none.
     """
 
     graph: Dag
@@ -136,6 +145,7 @@ class Findings:
     confidence: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
     curve: Mapping[str, Any] | None = None
+    alternatives: tuple[NamedAlternative, ...] = ()
 
     @classmethod
     def of(cls, model: DagLearner, table: Table, **provenance: Any) -> Self:
@@ -148,6 +158,7 @@ class Findings:
             cpdag=model.causal_graph_.cpdag(),
             provenance={**provenance, **origin},
             curve={"trace": trace} if trace else None,
+            alternatives=name_alternatives(model.rivals_, model.causal_graph_, model.verdict_),
         )
 
     @property
@@ -171,7 +182,9 @@ class Findings:
         """One row per edge, the strongest first: the one table that terminal, page and CSV show.
 
         ``this_way`` and ``either_way`` are the shares of the bootstrap's draws with the edge in its direction and in
-        any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap.
+        any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``turned`` and
+        ``left_out`` are how much higher the lowest score that was met is with the edge turned, and without it (inf if
+        no such graph was met); ``margin`` is the smaller one. They are None where no search looked for it.
         """
         found = {(row["source"], row["target"]): row for row in (self.confidence or {}).get("edges", ())}
         return [
@@ -180,14 +193,16 @@ class Findings:
                 "target": target,
                 "weight": weight,
                 **_confidence(found, source, target, known=self.confidence is not None),
+                **_margins(self.verdict.margins.get((source, target), Margin())),
                 "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
             }
             for source, target, weight in sorted(self.graph.edges(), key=lambda edge: -abs(edge[2]))
         ]
 
     def edge_columns(self) -> list[str]:
-        """Columns of the table of edges, as files hold them: those of the bootstrap only where there was one."""
-        return ["source", "target", "weight", *(SHARES if self.confidence is not None else ()), "support"]
+        """Columns of the table of edges, as files hold them: those of bootstrap and search where there was one."""
+        shares, margins = self.confidence is not None, bool(self.verdict.margins)
+        return ["source", "target", "weight", *(SHARES * shares), *(MARGINS * margins), "support"]
 
     def __str__(self) -> str:
         return str(self.verdict)
@@ -213,6 +228,7 @@ class Findings:
 
     def to_json(self) -> str:
         """All of it as text in the format that `load` reads."""
+        pairs = [(source, target) for source, target, _ in self.graph.edges()]
         plain = {
             "format": FORMAT,
             "names": self.graph.names,
@@ -222,6 +238,7 @@ class Findings:
                     "target": target,
                     "weight": weight,
                     "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
+                    **_known(self.verdict.margins.get((source, target), Margin())),
                 }
                 for source, target, weight in self.graph.edges()
             ],
@@ -229,6 +246,7 @@ class Findings:
             "directed": self.cpdag.directed_edges(),
             "verdict": self.verdict.to_dict(),
             "provenance": dict(self.provenance),
+            **({"alternatives": [other.to_dict(pairs) for other in self.alternatives]} if self.alternatives else {}),
             **{name: dict(getattr(self, name)) for name in EVIDENCE if getattr(self, name) is not None},
         }
         return json.dumps(_jsonable(plain), indent=1, allow_nan=False)
@@ -251,14 +269,22 @@ class Findings:
         try:
             graph = Dag.from_edges([(e["source"], e["target"], e["weight"]) for e in edges], names)
             cpdag = Cpdag.from_edges(plain["directed"], plain["undirected"], names)
+            pairs = [(e["source"], e["target"]) for e in edges]
+            others = [NamedAlternative.from_dict(other, names, pairs) for other in plain.get("alternatives", ())]
+        except KeyError as error:
+            raise InputError(
+                f"{NO_RESULT}: alternatives name the unknown node {show_name(str(error.args[0]))}"
+            ) from None
         except InputError as error:
             raise InputError(f"{NO_RESULT}: ", *error.parts) from None
         support = {(e["source"], e["target"]): _support(e["support"], old) for e in edges}
-        verdict = (Verdict.from_format_1 if old else Verdict.from_dict)(plain["verdict"], support)
+        margins = {pair: _read_margin(e) for pair, e in zip(support, edges) if e.keys() & set(Margin._fields)}
+        stated = plain["verdict"]
+        verdict = Verdict.from_format_1(stated, support) if old else Verdict.from_dict(stated, support, margins)
         found = {name: plain[name] for name in EVIDENCE if plain.get(name) is not None}
         found = {name: _upgrade(part) if old else part for name, part in found.items()}
         origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
-        result = cls(graph, verdict, cpdag, origin, **found)
+        result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others))
         result._check_whole()
         return result
 
@@ -307,6 +333,20 @@ def _confidence(found: Mapping[Pair, Mapping[str, Any]], source: str, target: st
         "lower": own.get("lower"),
         "upper": own.get("upper"),
     }
+
+
+def _margins(margin: Margin) -> dict[str, float | None]:
+    return {"margin": margin.least, **margin._asdict()}
+
+
+def _known(margin: Margin) -> dict[str, float]:
+    """The margins that a file holds: one that is infinite becomes null there, one that is not known is left out."""
+    return {name: value for name, value in margin._asdict().items() if value is not None}
+
+
+def _read_margin(edge: Mapping[str, Any]) -> Margin:
+    read = {name: math.inf if edge[name] is None else float(edge[name]) for name in Margin._fields if name in edge}
+    return Margin(**read)
 
 
 def _support(word: str, old: bool) -> Orientation:

@@ -11,7 +11,7 @@ from acyclic.data.simulate import random_dag, random_weights
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.formats import from_csv, from_dagitty, from_dot, from_json
-from acyclic.judging.verdict import Verdict
+from acyclic.judging.verdict import Margin, Verdict
 from acyclic.report import report
 from acyclic.result import Result
 from acyclic.trust.audit import audit
@@ -207,6 +207,27 @@ def test_the_equivalence_class(page, sachs):
     assert (heads.count("triangle"), heads.count("none")) == (directed, undirected)
     page.check("input[value=dag]")
     assert drawn(page).evaluate("cy => cy.edges('.open').length") == 0
+
+
+def test_a_near_tie_has_no_arrowhead_in_the_class_but_stays_directed_in_its_files(open_page):
+    dag = acyclic.Dag.from_edges([("a", "c", 1.0), ("b", "c", 1.0)], ["a", "b", "c"])
+    support = {("a", "c"): Orientation.CONTESTED, ("b", "c"): Orientation.INDEPENDENCE}
+    margins = {("a", "c"): Margin(1.8, 9.0), ("b", "c"): Margin(np.inf, np.inf)}
+    page = open_page(plain_result(dag, support=support, margins=margins))
+    page.check("input[value=cpdag]")
+    assert count(page) == "Showing 2 of 2 edges: 1 directed, 0 undirected, 1 nearly tied."
+    heads = drawn(page).evaluate("cy => cy.edges().map(edge => edge.style('target-arrow-shape'))")
+    assert heads == ["none", "triangle"]
+    cells = page.locator("#edges tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert [(row[4], row[5]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
+    lines = downloaded(page, "csv")[0].read_text(encoding="utf-8").splitlines()
+    assert lines == [
+        "source,target,weight,margin,turned,left_out,support,directed",
+        "a,c,1,1.8,1.8,9,contested,true",
+        "b,c,1,inf,inf,inf,independence,true",
+    ]
 
 
 def test_colour_dash_and_width(page, sachs):

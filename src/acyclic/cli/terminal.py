@@ -79,9 +79,11 @@ class Output:
         rows, sure = result.edges(), result.confidence is not None
         header = {"from": "left", "": "left", "to": "left", "weight": "right"}
         header |= {"this way": "right", "either way": "right"} if sure else {}
+        compared = bool(result.verdict.margins)
+        header |= {"margin": "right"} if compared else {}
         shown = f", the {MOST_EDGES} strongest" if len(rows) > MOST_EDGES else ""
         if rows:
-            cells = [_cells(row, sure) for row in rows[:MOST_EDGES]]
+            cells = [_cells(row, sure, compared) for row in rows[:MOST_EDGES]]
             self.table(f"{len(rows)} edges{shown}", {**header, "direction rests on": "left"}, cells)
 
     @contextmanager
@@ -142,10 +144,11 @@ def listed(folder: Path) -> str:
     return f"Written to {folder}: {', '.join(names)}{page}"
 
 
-def _cells(row: Mapping[str, Any], sure: bool) -> list[str]:
+def _cells(row: Mapping[str, Any], sure: bool, compared: bool) -> list[str]:
     shares = [f"{row[name]:.0%}" for name in ("this_way", "either_way")] if sure else []
-    rests_on = words.say_support(Orientation(row["support"]))
-    return [row["source"], "→", row["target"], f"{row['weight']:+.3g}", *shares, rests_on]
+    margin = ["" if row["margin"] is None else f"{row['margin']:.3g}"] if compared else []
+    rests_on = words.say_support(Orientation(row["support"]), row["turned"])
+    return [row["source"], "→", row["target"], f"{row['weight']:+.3g}", *shares, *margin, rests_on]
 
 
 def _text(text: str) -> Text:

@@ -495,7 +495,7 @@ class _Search:
         parents = np.flatnonzero(adjacency[:, target])
         if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
             return inf
-        without, left = (_share_left(R, target, given) for given in (parents, [*parents, source]))
+        without, left = (_share_left(R, target, given) for given in (parents, np.append(parents, source)))
         return cost + n * (log(left / without) if unit is None else (left - without) / float(unit[target]))
 
     def explain(self, stop: Stopped) -> Fact[Ended]:
@@ -503,10 +503,11 @@ class _Search:
         return stop.end if self.deadline is None or not self.deadline.passed() else self.deadline.end()
 
 
-def _share_left(R: Floats, target: int, parents: Sequence[int] | Integers) -> float:
+def _share_left(R: Floats, target: int, parents: Integers) -> float:
     """The share of its variance that parents leave to a column."""
     both = R[target, parents]
-    return max(float(R[target, target] - both @ np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]), EXPLAINED)
+    slopes = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
+    return max(float(R[target, target] - both @ slopes), EXPLAINED)
 
 
 class _Neighbourhood:

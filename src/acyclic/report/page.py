@@ -16,7 +16,7 @@ import numpy as np
 
 from acyclic.facts import Orientation
 from acyclic.files import write_text
-from acyclic.findings import Findings
+from acyclic.findings import MARGINS, SHARES, Findings
 from acyclic.graphs.drawing import scale_stroke
 from acyclic.graphs.layout import place_nodes, shorten_name
 from acyclic.judging import words
@@ -24,7 +24,7 @@ from acyclic.report.charts import heat_map
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
 
 # Columns of the table of edges that the page has no other name for.
-SHOWN = ("support", "this_way", "either_way", "lower", "upper")
+SHOWN = ("support", *SHARES, *MARGINS)
 SCRIPTS = ("model.js", "formats.js", "graph.js", "report.js")
 
 
@@ -130,18 +130,25 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
     largest = float(np.abs(graph.weights).max())
     edges = []
     for i, j in np.argwhere(graph.weights).tolist():
-        weight, pair = float(graph.weights[i, j]), (graph.names[i], graph.names[j])
+        weight, row = float(graph.weights[i, j]), rows[graph.names[i], graph.names[j]]
+        support, reversible = Orientation(row["support"]), bool(result.cpdag.undirected[i, j])
         edges.append(
             {
                 "source": i,
                 "target": j,
                 "weight": weight,
                 "stroke": round(scale_stroke(weight, largest), 2),
-                **{name: value for name, value in rows[pair].items() if name in SHOWN and value is not None},
-                "rests_on": words.say_support(Orientation(rows[pair]["support"])),
-                "reversible": bool(result.cpdag.undirected[i, j]),
+                **{name: _finite(value) for name, value in row.items() if name in SHOWN and value is not None},
+                "rests_on": words.say_support(support, row["turned"]),
+                "reversible": reversible,
+                "open": reversible or support.is_near_tie,
                 "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
             }
         )
     order, columns = graph.order.tolist(), result.edge_columns()
     return {"title": heading, "order": order, "columns": columns, "nodes": nodes, "edges": edges}
+
+
+def _finite(value: Any) -> Any:
+    """A value for JSON, which has no infinity: that is a word there, as in CSV."""
+    return "inf" if value == np.inf else value

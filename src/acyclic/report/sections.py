@@ -16,6 +16,8 @@ from acyclic.trust.audit import Audit
 
 __all__ = ["evidence_sections", "facts", "provenance", "verdict"]
 
+MOST_ALTERNATIVES = 10
+
 
 def facts(result: Findings) -> str:
     """The few numbers under the heading, as list items."""
@@ -36,12 +38,13 @@ def verdict(judgement: Verdict) -> str:
 
 
 def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
-    """Data notes, confidence, audit and curve: each where there is something to say."""
+    """Data notes, confidence, nearest alternatives, audit and curve: each where there is something to say."""
     confidence, audit = result.confidence or {}, result.audit or {}
     return "".join(
         [
             _section("Data", _list([*words.say_notes(result.verdict.notes), *notes])),
             _section("Confidence", _confidence(confidence) if confidence else ""),
+            _section("Alternatives", _list(map(words.say_alternative, result.alternatives[:MOST_ALTERNATIVES]))),
             _section("Audit", _prose(str(Audit.from_dict(audit))) if audit else ""),
             _section("Curve", _curve(result.curve or {})),
         ]

@@ -139,7 +139,7 @@ function drawGraph(model, container) {
       for (const each of model.edges) {
         const drawn = edge(each.index);
         drawn.toggleClass("filtered", !model.passes(each, state));
-        drawn.toggleClass("open", state.view === "cpdag" && each.reversible);
+        drawn.toggleClass("open", state.view === "cpdag" && each.open);
         drawn.toggleClass("labelled", state.labels);
         drawn.toggleClass("chosen", state.edge === each.index);
       }

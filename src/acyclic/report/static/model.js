@@ -11,9 +11,9 @@ function makeModel(data) {
   });
   const strengths = data.edges.map((edge) => Math.abs(edge.weight)).sort((a, b) => a - b);
 
-  /* In the equivalence class a reversible edge has no direction, so both directions speak for it. */
+  /* In the view of the class an open edge, reversible or a near-tie, has no direction, so both speak for it. */
   function confidence(edge, view) {
-    return view === "cpdag" && edge.reversible ? edge.either_way : edge.this_way;
+    return view === "cpdag" && edge.open ? edge.either_way : edge.this_way;
   }
 
   function passes(edge, filter) {
@@ -84,6 +84,16 @@ function percent(share) {
 
 function support(edge) {
   return edge.rests_on;
+}
+
+/* JSON has no infinity: a margin without limit is a word there. */
+function margin(edge) {
+  return edge.margin === "inf" ? Infinity : (edge.margin ?? NaN);
+}
+
+function shownMargin(value) {
+  if (Number.isNaN(value)) return "–";
+  return value === Infinity ? "∞" : Number(value.toPrecision(3)).toString();
 }
 
 function isAssumed(edge) {

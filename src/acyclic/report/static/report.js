@@ -51,8 +51,10 @@
     graph.update(state);
     const shown = model.shownEdges(state);
     const isClass = state.view === "cpdag";
-    const open = isClass ? shown.filter((edge) => edge.reversible).length : 0;
-    const kinds = isClass ? `: ${shown.length - open} directed, ${open} undirected` : "";
+    const open = isClass ? shown.filter((edge) => edge.open).length : 0;
+    const ties = isClass ? shown.filter((edge) => edge.open && !edge.reversible).length : 0;
+    const tied = ties ? `, ${ties} nearly tied` : "";
+    const kinds = isClass ? `: ${shown.length - open} directed, ${open - ties} undirected${tied}` : "";
     byId("count").textContent = `Showing ${shown.length} of ${model.edges.length} edges${kinds}.`;
     fillTable(shown);
     fillPanel();
@@ -156,7 +158,7 @@
   });
 
   function describe(edge) {
-    const open = state.view === "cpdag" && edge.reversible;
+    const open = state.view === "cpdag" && edge.open;
     const ends = `${model.nodes[edge.source].name} ${open ? "–" : "→"} ${model.nodes[edge.target].name}`;
     const interval = edge.lower === undefined || edge.lower === null ? "" : ` (90 % of draws: ${signed(edge.lower)} to ${signed(edge.upper)})`;
     const sure = model.hasConfidence ? [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`] : [];
@@ -273,7 +275,10 @@
           { key: "either_way", title: "either way", number: true, value: (edge) => edge.either_way, text: (edge) => percent(edge.either_way) },
         ]
       : []),
-    { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : "directed") },
+    ...(model.columns.includes("margin")
+      ? [{ key: "margin", title: "margin", number: true, value: margin, text: (edge) => shownMargin(margin(edge)) }]
+      : []),
+    { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : edge.open ? "near-tie" : "directed") },
     { key: "support", title: "direction rests on", value: support },
   ];
 
