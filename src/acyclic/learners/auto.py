@@ -77,7 +77,6 @@ class Auto(DagLearner):
 
     method = "auto"
     RANGES: ClassVar[Mapping[str, Range]] = {"effort": EFFORT}
-    rivals_: Rivals | None = None
 
     def __init__(
         self,
@@ -104,7 +103,6 @@ class Auto(DagLearner):
         start = least_squares(table.moments.covariance, mask.required, mask)
         state = monitor.run(run.stages, State(start))
         best = run.best or _weigh(table.moments, start, equal=True)
-        self.rivals_ = run.rivals
         return Found(
             solution=state.solution(
                 0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0
@@ -115,6 +113,7 @@ class Auto(DagLearner):
             threshold=self.threshold,
             cautions=tuple(_caution(table.moments, best, self.threshold)),
             details=_details(table.moments, best),
+            rivals=run.rivals,
         )
 
 

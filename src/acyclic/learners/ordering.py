@@ -58,7 +58,7 @@ class OrderLearner(DagLearner):
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         moments = table.moments
         start = least_squares(moments.covariance, mask.required, mask)
-        self.order_ = Dag(start).order
+        self.order_, self.rivals_ = Dag(start).order, None
         state = monitor.run(lambda s: self._search(table, mask, monitor, s), State(start))
         loss = 0.5 * float(residual_variances(moments.covariance, state.weights).sum())
         return Found(
@@ -67,4 +67,5 @@ class OrderLearner(DagLearner):
             orientation=self.orientation,
             threshold=self.threshold,
             details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
+            rivals=self.rivals_,
         )
