@@ -1,12 +1,12 @@
 """The exact search: processor seconds and memory against d, and how often the order search misses the best graph.
 
-    python benchmarks/exact.py [--largest 22] [--repeats 10] [--patience N]
+    python benchmarks/exact.py [--largest 22] [--repeats 10] [--effort 1]
 
 Sizes: rows of a sparse graph (ER2, standardised) and the first columns of the breast cancer table, where nearly all
 columns depend on each other. Each in a process of its own, with one thread; memory is its peak above that before the
 search, beside what `exact_memory` says.
 
-Misses: `search_orders` with its defaults, from the order of equal variances and two random ones, against the best graph
+Misses: `search_orders`, from the order of equal variances and two random ones at least, against the best graph
 there is. Real tables are searched in `--repeats` random orders of their columns, simulated ones with as many seeds.
 iSCM: weights ±U(0.5, 2), every column standardised before its children use it, so that units give nothing away.
 The last two columns are of the last repeat: how far the second class is, and the share of edges of small margin.
@@ -27,7 +27,8 @@ from acyclic.data.datasets import load_sachs
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import random_dag
 from acyclic.discrete.exact import exact_memory, find_best_graph
-from acyclic.discrete.order import equal_variance_order, search_orders
+from acyclic.discrete.order import equal_variance_order
+from acyclic.discrete.search import search_orders
 
 
 def breast_cancer(d: int) -> np.ndarray:
@@ -101,7 +102,7 @@ def cases(repeats: int):
         yield f"iSCM d = {d}, {graph}, n = 1000", [iscm(d, 1000, graph, seed) for seed in range(repeats)]
 
 
-def print_misses(repeats: int, patience: int | None) -> None:
+def print_misses(repeats: int, effort: float) -> None:
     head = "table", "columns", "missed", "mean gap", "largest gap", "order search, s", "exact, s", "second", "near-ties"
     print(f"\n| {' | '.join(head)} |\n" + "|---" * len(head) + "|")
     for name, tables in cases(repeats):
@@ -110,7 +111,7 @@ def print_misses(repeats: int, patience: int | None) -> None:
             moments = Moments.from_array(X)
             times = [time.process_time()]
             start = equal_variance_order(moments)
-            found = search_orders(moments, [start], patience=patience, random_state=seed)
+            found = search_orders(moments, [start], effort=effort, random_state=seed)
             times.append(time.process_time())
             best = find_best_graph(moments)
             times.append(time.process_time())
@@ -136,11 +137,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--largest", type=int, default=22)
     parser.add_argument("--repeats", type=int, default=10)
-    parser.add_argument("--patience", type=int)
+    parser.add_argument("--effort", type=float, default=1.0)
     args = parser.parse_args()
     versions = f"acyclic {acyclic.__version__}, NumPy {np.__version__}, Python {platform.python_version()}"
     print(f"{versions}, {os.cpu_count()} CPUs")
-    print_misses(args.repeats, args.patience)
+    print_misses(args.repeats, args.effort)
     print_sizes(args.largest)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import acyclic
 from acyclic.errors import InputError, KnowledgeError
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
+from acyclic.scores.local import bic_of_weights
 
 
 def simulated(d=15, seed=0, **options):
@@ -245,3 +246,12 @@ def test_learners_take_what_read_table_returns():
     learned = acyclic.Notears().fit(table)
     assert learned.causal_graph_.names == tuple("abcde")
     assert np.array_equal(learned.adjacency_matrix_, acyclic.Notears().fit(data.X).adjacency_matrix_)
+
+
+def test_few_rows_get_more_than_a_descent():
+    """One descent from the order of equal variances gains less than an edge costs here; kicks gain more."""
+    table = acyclic.simulate(7, 250, random_state=1002).X[:9]
+    plain, more = (acyclic.learn(table, effort=effort) for effort in (0, 1))
+    assert plain.verdict.orientation is more.verdict.orientation is Orientation.EQUAL_VARIANCES
+    moments = acyclic.Moments.from_array(table)
+    assert bic_of_weights(moments, more.graph.weights, "equal") < bic_of_weights(moments, plain.graph.weights, "equal")

@@ -2,7 +2,7 @@
 
 import ast
 import re
-from ctypes import c_char_p, c_double, c_int, c_int64, c_void_p
+from ctypes import c_char_p, c_double, c_int, c_int64, c_uint64, c_void_p
 from pathlib import Path
 
 import pytest
@@ -23,7 +23,7 @@ def as_ctypes(declaration):
         return None
     if "*" in declaration:
         return c_void_p
-    kinds = {"int": c_int, "int64_t": c_int64, "double": c_double}
+    kinds = {"int": c_int, "int64_t": c_int64, "uint64_t": c_uint64, "double": c_double}
     return kinds[declaration.split()[0]]
 
 

@@ -34,8 +34,10 @@ from acyclic.types import Callback, Floats, Integers
 
 # Beyond this size a search over orders takes minutes.
 LARGEST_SEARCH = 500
-# With fewer rows than this for each column, a second start from the continuous solution is worth its time.
+# With fewer rows than this for each column, a second start from the continuous solution is worth its time, as is more
+# than a descent.
 FEW_ROWS_PER_COLUMN, LARGEST_CONTINUOUS = 5, 50
+EFFORT_FEW_ROWS = 0.1
 
 
 class Auto(DagLearner):
@@ -167,7 +169,8 @@ class _Run:
         if not 3 <= d <= LARGEST_SEARCH:
             return
         orders = [Dag(start.weights).order]
-        if moments.n < FEW_ROWS_PER_COLUMN * d and d <= LARGEST_CONTINUOUS and self.mask.is_free:
+        few = moments.n < FEW_ROWS_PER_COLUMN * d and d <= LARGEST_CONTINUOUS
+        if few and self.mask.is_free:
             self.monitor.tick(state, "continuous search", nan, 0.0, 0.0)
             limits = {"time_limit": self.monitor.deadline, "callback": self.monitor.callback}
             golem = Golem().set_params(**limits).fit(self.table)
@@ -175,7 +178,8 @@ class _Run:
                 self._accept(state, start, golem.solution_.end)
                 return
             orders.append(polish(moments, golem.causal_graph_.order, self.mask, deadline=self.monitor.deadline))
-        found = search_orders(moments, orders, noise="equal", effort=0.0, **self._options(state))
+        effort = EFFORT_FEW_ROWS * self.effort if few and self.near is None else 0.0
+        found = search_orders(moments, orders, noise="equal", effort=effort, **self._options(state))
         other = _weigh(moments, found.weights, equal=True)
         # Among so many orders some look better by chance: another one has to gain as much as an edge costs.
         better = other.price < start.price - price_of_parent("ebic", moments.n, d)
