@@ -97,6 +97,20 @@ def test_up_to_twenty_columns_the_answer_is_proved(d):
         assert found.rivals.chains == len(found.reached) >= 3 and 1 <= found.rivals.agreeing <= found.rivals.chains
 
 
+@pytest.mark.parametrize(("error", "kind"), [(KeyboardInterrupt(), Ended.INTERRUPTED), (None, Ended.NO_BETTER_MOVE)])
+def test_who_is_told_hears_of_a_proof_too(error, kind):
+    _, moments = sample(8, 100, 1, **UNEQUAL)
+    told = []
+
+    def tell(score):
+        told.append(score)
+        if error:
+            raise error
+
+    found = search_graph(moments, tell=tell)
+    assert found.end.kind is kind and len(told) == 1 and found.score <= told[0] + TIE
+
+
 def test_without_effort_nothing_is_proved():
     _, moments = sample(8, 100, 1, **UNEQUAL)
     start = [np.arange(8)]

@@ -12,6 +12,7 @@ from numpy.random import SeedSequence
 import acyclic
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
+from acyclic.discrete.search import search_graph
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
@@ -89,6 +90,23 @@ def test_warm_starts_reach_the_same_graphs_of_a_convex_enough_problem():
     warm = bootstrap(acyclic.Golem(), DATA.X, 5)
     cold = bootstrap(acyclic.Golem(), DATA.X, 5, warm_start=False)
     assert np.abs(warm.edge - cold.edge).max() <= 0.2
+
+
+@pytest.mark.parametrize(("method", "module"), [("auto", "auto"), ("order-search", "order_search")])
+def test_each_draw_is_one_descent_from_the_order_of_the_answer(method, module, monkeypatch):
+    rows, seen = acyclic.simulate(8, 300, variances=(0.5, 4.0), standardize=True, random_state=2).X, []
+
+    def watched(moments, starts, *given, effort, **options):
+        seen.append((effort, [list(start) for start in starts]))
+        return search_graph(moments, starts, *given, effort=effort, **options)
+
+    monkeypatch.setattr(f"acyclic.learners.{module}.search_graph", watched)
+    found = bootstrap(method, rows, 3)
+    assert [effort for effort, _ in seen] == [1.0, 0.0, 0.0, 0.0]
+    assert all(starts == [found.graph.order.tolist()] for _, starts in seen[1:])
+    seen.clear()
+    bootstrap(method, rows, 2, warm_start=False)
+    assert [effort for effort, _ in seen] == [1.0, 1.0, 1.0]
 
 
 def test_learners_that_need_rows_get_rows():

@@ -121,34 +121,28 @@ def search_graph(
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
     _check_effort(effort)
-    for start in starts:
-        checked_order(start, moments.names)
     few = len(moments.names) <= LARGEST_EXACT and effort > 0
-    searched = None
-    if not few or (deadline is not None and deadline.left() is not None):
-        searched = search_orders(
-            moments,
-            starts,
-            penalty,
-            mask=mask,
-            max_parents=max_parents,
-            effort=0.0 if few else effort,
-            threads=threads,
-            deadline=deadline,
-            tell=tell,
-            random_state=random_state,
-        )
-        if not few or searched.end.kind.stopped:
-            return searched
+    # What a proof that is cut short leaves is a descent, which takes next to no time and tells of itself.
+    searched = search_orders(
+        moments,
+        starts,
+        penalty,
+        mask=mask,
+        max_parents=max_parents,
+        effort=0.0 if few else effort,
+        threads=threads,
+        deadline=deadline,
+        tell=tell,
+        random_state=random_state,
+    )
+    if not few or searched.end.kind.stopped:
+        return searched
     try:
         return _prove(moments, penalty, mask, max_parents, threads, deadline)
     except Stopped as stop:
-        end = stop.end
+        return replace(searched, end=stop.end)
     except KeyboardInterrupt:
-        end = Fact.of(Ended.INTERRUPTED)
-    if searched is None:
-        searched = search_orders(moments, starts, penalty, mask=mask, max_parents=max_parents, effort=0.0)
-    return replace(searched, end=end)
+        return replace(searched, end=Fact.of(Ended.INTERRUPTED))
 
 
 def _prove(
@@ -505,8 +499,8 @@ class _Search:
 
 def _share_left(R: Floats, target: int, parents: Integers) -> float:
     """The share of its variance that parents leave to a column."""
-    both = R[target, parents]
-    slopes = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
+    both: Floats = R[parents, target]
+    slopes: Floats = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
     return max(float(R[target, target] - both @ slopes), EXPLAINED)
 
 
