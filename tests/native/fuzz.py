@@ -164,8 +164,10 @@ class Caller:
                 if call.order_search_best(handle, address(found)) < np.inf:
                     assert sorted(found) == list(range(d))
             assert call.order_search_work(handle) >= 0
-            count = call.order_search_parents(handle, address(first), address(parents), room)
-            assert first[d] == count and 0 <= count <= d * d and (np.diff(first) >= 0).all()
+            low, high = sorted(rng.integers(0, d + 1, 2).tolist())
+            count = call.order_search_parents(handle, low, high, address(first), address(parents), room)
+            begins = first[: high - low + 1]
+            assert begins[-1] == count and 0 <= count <= d * d and (np.diff(begins) >= 0).all()
             assert 0 <= parents.min() and parents.max() < d
         call.order_search_close(handle)
         self.guarded = kept

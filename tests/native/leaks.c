@@ -113,7 +113,7 @@ static int64_t search_orders(Search *search, int64_t *start, int32_t *parents, c
         status = order_search_kick(search, 3, 5, 1, INT64_MAX, 1e-6, stop);
     for (int k = 0; k < 4 && status >= 0; k++)
         status = order_search_rival(search, order[k], order[k + 1], k & 1, 1000000, 1e-6, &score, stop);
-    return status < 0 ? status : order_search_parents(search, start, parents, D);
+    return status < 0 ? status : order_search_parents(search, 0, D, start, parents, D);
 }
 
 static int run_order_search(const int32_t *stop)

@@ -49,6 +49,11 @@ def test_a_start_has_the_score_and_parents_of_its_order(seed):
         chain.start(order)
         score, best = chain.best()
         parents = chain.parents()
+        for node in range(D):
+            assert sorted(chain.parents_of(node)) == np.flatnonzero(parents[:, node]).tolist()
+        for node in (-1, D):
+            with pytest.raises(ValueError, match="node is"):
+                chain.parents_of(node)
     assert best.tolist() == order.tolist()
     assert score == pytest.approx(score_of(R, order), abs=1e-8)
     place = np.argsort(order)

@@ -68,7 +68,8 @@ EXPORT int order_search_rival(Search *s, int u, int v, int turned, int64_t work,
                               const volatile int32_t *stop);
 EXPORT double order_search_best(const Search *s, int32_t *order);
 EXPORT int64_t order_search_work(const Search *s);
-EXPORT int64_t order_search_parents(Search *s, int64_t *start, int32_t *parents, int64_t room);
+EXPORT int64_t order_search_parents(Search *s, int first, int last, int64_t *start, int32_t *parents,
+                                    int64_t room);
 
 /* The most nodes that the exact search takes: its tables then have 24 * 2^23 entries, 1.6 GB. */
 #define EXACT_NODES 24

@@ -40,7 +40,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "order_search_rival": (c_int, [c_void_p, c_int, c_int, c_int, c_int64, c_double, _ARRAY, _ARRAY]),
     "order_search_best": (c_double, [c_void_p, _ARRAY]),
     "order_search_work": (c_int64, [c_void_p]),
-    "order_search_parents": (c_int64, [c_void_p, _ARRAY, _ARRAY, c_int64]),
+    "order_search_parents": (c_int64, [c_void_p, c_int, c_int, _ARRAY, _ARRAY, c_int64]),
     "exact_scores": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY]),
     "exact_orders": (c_int, [c_int, _ARRAY, c_int, _ARRAY, _ARRAY]),
     "exact_graph": (None, [c_int, _ARRAY, _ARRAY, c_double, _ARRAY]),

@@ -772,15 +772,15 @@ int64_t order_search_work(const Search *s)
     return s->work;
 }
 
-/* The parents of every node in the present order: those of node j are parents[start[j]] .. parents[start[j + 1] - 1],
-   in the order in which they were chosen. Returns how many there are, of which the first `room` are written, or
-   NO_MEMORY. */
-int64_t order_search_parents(Search *s, int64_t *start, int32_t *parents, int64_t room)
+/* The parents of the nodes first..last-1 in the present order: those of node first + k are parents[start[k]] ..
+   parents[start[k + 1] - 1], in the order in which they were chosen. Returns how many there are, of which the first
+   `room` are written, or NO_MEMORY. */
+int64_t order_search_parents(Search *s, int first, int last, int64_t *start, int32_t *parents, int64_t room)
 {
     int64_t count = 0;
     s->g.stop = (Stop){.flag = NULL};
-    for (int j = 0; j < s->d; j++) {
-        start[j] = count;
+    for (int j = first; j < last; j++) {
+        start[j - first] = count;
         ask(s, j, s->place[j], NULL);
         load(s, j, s->deepest);
         if (!s->failed)
@@ -791,6 +791,6 @@ int64_t order_search_parents(Search *s, int64_t *start, int32_t *parents, int64_
             if (count < room)
                 parents[count] = s->g.kept[k];
     }
-    start[s->d] = count;
+    start[last - first] = count;
     return count;
 }

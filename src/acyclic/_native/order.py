@@ -203,15 +203,26 @@ class OrderChain:
 
     def parents(self) -> Bools:
         """The parents of all nodes in the present order, by column: (d, d)."""
-        start, parents = np.empty(self.d + 1, dtype=np.int64), np.empty(8 * self.d, dtype=np.int32)
-        kernel = library().order_search_parents
-        count = self._run(kernel, address(start), address(parents), len(parents))
-        if count > len(parents):
-            parents = np.empty(count, dtype=np.int32)
-            self._run(kernel, address(start), address(parents), count)
+        start, parents = self._find_parents(0, self.d, 8 * self.d)
         adjacency = np.zeros((self.d, self.d), dtype=bool)
-        adjacency[parents[:count], np.repeat(self._nodes, np.diff(start))] = True
+        adjacency[parents, np.repeat(self._nodes, np.diff(start))] = True
         return adjacency
+
+    def parents_of(self, node: int) -> Order:
+        """The parents of one node in the present order."""
+        if not 0 <= node < self.d:
+            raise ValueError(f"node is {node}; give one of 0 to {self.d - 1}")
+        return self._find_parents(node, node + 1, self.d)[1]
+
+    def _find_parents(self, first: int, last: int, room: int) -> tuple[NDArray[np.int64], Order]:
+        """Where the parents of each of some nodes begin, and all of them."""
+        start, parents = np.empty(last - first + 1, dtype=np.int64), np.empty(room, dtype=np.int32)
+        kernel = library().order_search_parents
+        count = self._run(kernel, first, last, address(start), address(parents), room)
+        if count > room:
+            parents = np.empty(count, dtype=np.int32)
+            self._run(kernel, first, last, address(start), address(parents), count)
+        return start, parents[:count]
 
     @contextmanager
     def _open(self) -> Iterator[int]:

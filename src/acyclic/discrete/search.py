@@ -483,10 +483,11 @@ class _Search:
         self.collect()
         return self.answer() if self.best[0] <= score + _TOLERANCE else (start, better, score)
 
-    def price_of_edge(self, adjacency: Bools, source: int, target: int) -> float:
-        """How much the score rises by one more parent; inf where it may be none."""
+    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
+        """How much the score rises if a column is one of the parents; inf where it may be none."""
         R, n, cost, unit, allowed, _, _, most, *_ = self.given
-        parents = np.flatnonzero(adjacency[:, target])
+        if source in parents:
+            return 0.0
         if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
             return inf
         without, left = (_share_left(R, target, given) for given in (parents, np.append(parents, source)))
@@ -497,10 +498,10 @@ class _Search:
         return stop.end if self.deadline is None or not self.deadline.passed() else self.deadline.end()
 
 
-def _share_left(R: Floats, target: int, parents: Integers) -> float:
+def _share_left(R: Floats, target: int, parents: Integers | Order) -> float:
     """The share of its variance that parents leave to a column."""
     both: Floats = R[parents, target]
-    slopes: Floats = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
+    slopes = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
     return max(float(R[target, target] - both @ slopes), EXPLAINED)
 
 
@@ -553,11 +554,10 @@ class _Neighbourhood:
                 excess = chains[k].rival(u, v, turned, work, _TOLERANCE, flag) - self.score
                 if excess == inf:
                     continue
-                found = chains[k].parents()
                 if excess <= self.limit:
-                    self.near.append((excess, found))
-                if turned and not found[v, u]:  # v comes first, but is no parent: let it be one
-                    excess += search.price_of_edge(found, v, u)
+                    self.near.append((excess, chains[k].parents()))
+                if turned:
+                    excess += search.price_of_edge(chains[k].parents_of(u), v, u)
                 margins = self.turned if turned else self.left_out
                 margins[u, v] = min(margins[u, v], max(excess, 0.0))
 
