@@ -599,7 +599,7 @@ static int obeys(const Search *s)
     return 1;
 }
 
-/* Put x where the total is lowest, if that gains more than the tolerance; whether it moved. */
+/* Put x where the total is lowest, if that gains more than the tolerance; whether it did. */
 static int improve(Search *s, int x, double tolerance)
 {
     int low, high, best = s->place[x];
@@ -619,8 +619,9 @@ static int improve(Search *s, int x, double tolerance)
         }
     if (best == s->place[x])
         return 0;
+    double before = s->total;
     move(s, x, best);
-    return 1;
+    return s->total < before; /* rounding above the tolerance might lead in a circle */
 }
 
 /* Move dirty nodes until none has a better place. Returns the number of moves. */
