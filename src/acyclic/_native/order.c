@@ -692,7 +692,7 @@ int64_t order_search_kick(Search *s, int insertions, double temperature, int64_t
 {
     int64_t kicks = 0;
     s->g.stop = (Stop){.flag = stop};
-    s->until = INT64_MAX;
+    s->until = work;
     for (int64_t failures = 0; failures < patience && s->work < work && !halted(s); kicks++) {
         double best = s->best_total;
         save(s);
