@@ -110,7 +110,7 @@ def learn(
     job = gather(table, settings, config, repeat, bootstrap, audit)
     model = job.make_learner()
     name = out or Path(f"{job.name.split('.')[0]}-acyclic")
-    with open_folder(name, force=force) as folder:
+    with open_folder(name, force=force) as folder, job.connected(job.bootstrap):
         with output.progress() as stages:
             stages.stage("reading")
             data = job.read()
@@ -186,9 +186,10 @@ def bootstrap(
 
     check_parameters({"draws": draws}, {"draws": DRAWS})
     job = gather(table, settings, config)
-    with output.progress() as stages:
+    model = job.make_learner()
+    with job.connected(draws), output.progress() as stages:
         stages.stage("reading")
-        model, data = job.make_learner(), job.read()
+        data = job.read()
         found = job.bootstrap_edges(model, data, draws, stages.stage("bootstrap", steps=draws), checkpoint)
     output.data(found.to_dict())
     output.say(str(found))

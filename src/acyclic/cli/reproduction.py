@@ -37,6 +37,9 @@ def reproduce(
     nodes: tuple[str, ...] = (),
     jobs: Whole = 1,
     cluster: str | None = None,
+    tls_ca: Path | None = None,
+    tls_cert: Path | None = None,
+    tls_key: Path | None = None,
     time_limit: float | None = None,
     budget: str | None = None,
     retry_failed: Switch = False,
@@ -75,6 +78,8 @@ def reproduce(
     cluster
         Address of a Dask scheduler, in the place of processes on this machine; only learners that watch the time limit
         themselves are held to it there.
+    tls_ca, tls_cert, tls_key
+        PEM files for a cluster at a tls:// address: its certificate authority, and a certificate of that with its key.
     time_limit
         Seconds for each case; none by default, as plans limit the evaluations of a fit instead, which does not depend
         on the machine. Cases that a shorter limit ended are computed again.
@@ -93,13 +98,16 @@ def reproduce(
     if list_:
         return _list(output)
     from acyclic.experiments.store import Store
+    from acyclic.trust.workers import Scheduler
 
     sizes, eaten = _split_sizes(nodes)
     _check_flags(runs=runs, jobs=jobs, time_limit=time_limit)
     seconds = None if budget is None else _budget(budget, runs, draw)
     plans = _plans([*names, *eaten], quick, output)
     cases = _cases(plans, runs, sizes, time_limit)
-    how = {"n_jobs": jobs, "cluster": cluster, "retry_failed": retry_failed}
+    place = cluster, tls_ca, tls_cert, tls_key
+    where = Scheduler(*place) if any(one is not None for one in place) else None
+    how = {"n_jobs": jobs, "cluster": where, "retry_failed": retry_failed}
     with Store(_folder(out, draw and published is None) / "results.sqlite") as store:
         if published is not None:
             output.say(f"{store.read_parquet(published)} results were taken over from {published}.")

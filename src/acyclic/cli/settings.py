@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from types import UnionType
@@ -30,7 +31,8 @@ READING = (
     *("header", "separator", "decimal", "encoding", "null_values", "sheet"),
 )
 
-
+# Where repeated fits are computed: no part of what a run is, and nothing that a file from others should decide.
+_PLACE = ("cluster", "tls_ca", "tls_cert", "tls_key")
 # Flags of several words.
 _LISTS = ("columns", "drop", "log", "null_values")
 # Settings of learners that have a flag, by the names of the learners' arguments.
@@ -93,6 +95,8 @@ class Settings:
         Processes for repeated fits; -1 for all processors.
     cluster
         Address of a Dask scheduler for repeated fits.
+    tls_ca, tls_cert, tls_key
+        PEM files for a cluster at a tls:// address: its certificate authority, and a certificate of that with its key.
     """
 
     columns: tuple[str, ...] | None = None
@@ -116,6 +120,9 @@ class Settings:
     seed: Whole | None = None
     jobs: Whole | None = None
     cluster: str | None = None
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
 
     def given(self) -> dict[str, Any]:
         """The settings that are not left to the library."""
@@ -133,11 +140,17 @@ class Run:
     audit: bool | None = None
     expected: str | None = None
     deadline: Deadline = field(init=False)
+    cluster: Any = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         from acyclic.deadline import Deadline
 
         object.__setattr__(self, "deadline", Deadline(self.settings.time_limit))
+        place = [getattr(self.settings, name) for name in _PLACE]
+        if any(one is not None for one in place):
+            from acyclic.trust.workers import Scheduler
+
+            object.__setattr__(self, "cluster", Scheduler(*place))
 
     @property
     def name(self) -> str:
@@ -147,12 +160,25 @@ class Run:
     def provenance(self) -> dict[str, Any]:
         """Plain values from which `repeated` makes the same run."""
         given = {**self.settings.given(), "bootstrap": self.bootstrap, "audit": self.audit}
+        given = {name: value for name, value in given.items() if name not in _PLACE}
         if self.statements is not None:
             given["knowledge"] = dict(self.statements)
         return {
             "table": "-" if str(self.table) == "-" else str(self.table.absolute()),
             **{name: value for name, value in given.items() if value is not None},
         }
+
+    @contextmanager
+    def connected(self, draws: int | None) -> Iterator[None]:
+        """Inside of it the cluster is at hand if there are draws for it; one that does not answer is an error."""
+        if self.cluster is None or not draws:
+            yield
+            return
+        from acyclic.trust.workers import connected
+
+        with connected(self.cluster) as client:
+            object.__setattr__(self, "cluster", client)
+            yield
 
     def read(self) -> Table:
         """Read the table."""
@@ -201,7 +227,7 @@ class Run:
         """How often each edge comes back when the rows are drawn again; a fitted model is not fitted again."""
         from acyclic.trust.bootstrap import bootstrap
 
-        spread: dict[str, Any] = {"n_jobs": self.settings.jobs, "cluster": self.settings.cluster}
+        spread: dict[str, Any] = {"n_jobs": self.settings.jobs, "cluster": self.cluster}
         kept: dict[str, Any] = {"callback": callback, "checkpoint": checkpoint}
         return bootstrap(model, table, draws, **self._trusting(model), **spread, **kept)
 
@@ -304,11 +330,12 @@ def _provenance(path: Path) -> Mapping[str, Any]:
     from acyclic.result import load
 
     provenance = load(path).provenance
-    if not isinstance(provenance.get("run"), Mapping):
+    run = provenance.get("run")
+    if not isinstance(run, Mapping):
         raise InputError(
             f"{path} does not say how it was made from a file; only what `acyclic learn` wrote can be repeated"
         )
-    return provenance
+    return {**provenance, "run": {name: value for name, value in run.items() if name not in _PLACE}}
 
 
 def _of_toml(path: Path) -> dict[str, Any]:
@@ -320,7 +347,7 @@ def _of_toml(path: Path) -> dict[str, Any]:
         raise InputError(f"{path} is not a TOML file: ", *error.parts) from None
     found = _checked({name.replace("-", "_"): value for name, value in plain.items()}, path)
     # Paths in a file are meant from where the file is.
-    for name in ("table", "knowledge"):
+    for name in ("table", "knowledge", "tls_ca", "tls_cert", "tls_key"):
         if isinstance(found.get(name), str):
             found[name] = path.parent / found[name]
     return found

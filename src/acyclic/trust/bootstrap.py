@@ -258,7 +258,8 @@ def bootstrap(
     n_jobs : int, optional
         Processes, as joblib counts them: None for one, -1 for all processors.
     cluster : str or distributed.Client, optional
-        Address of a Dask scheduler, whose workers need this package. A draw whose worker dies is computed again.
+        Address of a Dask scheduler, whose workers need this package; one that does not answer is found before the
+        first fit. A draw whose worker dies is computed again.
     warm_start : bool
         Whether learners that take a start begin each draw from the solution of the table itself.
     first : estimator, optional
@@ -280,11 +281,12 @@ def bootstrap(
     >>> bool((confidence.consensus().adjacency == data.graph.adjacency).all())
     True
     """
-    resources = Resources(n_jobs, cluster, time_limit, callback)
+    asked = Resources(n_jobs, cluster, time_limit, callback)
     seeds, source, chosen = draw_seeds(random_state, draws), Table.open(table), resolve_learner(learner, knowledge)
-    whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-    shared = _Shared(source, chosen, whole.reached if warm_start else None)
     with ExitStack() as stack:
+        resources = stack.enter_context(asked.connected())
+        whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
+        shared = _Shared(source, chosen, whole.reached if warm_start else None)
         kept = None
         if checkpoint is not None and not whole.end.kind.stopped:
             key = describe_draws(chosen, source, random_state, warm_start=warm_start, first=first)

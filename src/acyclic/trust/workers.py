@@ -6,11 +6,12 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,6 +34,11 @@ Task = Callable[[Payload, SeedSequence, Deadline], Any]
 _TRIES_TOGETHER = 2
 # Seconds for the answers of workers that heed the deadline themselves to arrive.
 _GRACE = 0.5
+# How addresses begin at which Dask speaks TLS.
+_ENCRYPTED = ("tls://", "wss://")
+# Dask's setting for a function that finds certificates.
+_LOADER = "distributed.client.security-loader"
+_FILES = Argument("tls_ca"), ", ", Argument("tls_cert"), " and ", Argument("tls_key")
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Resources:
     ----------
     n_jobs : int or None
         Processes, as joblib counts them.
-    cluster : str or distributed.Client, optional
+    cluster : str, Scheduler or distributed.Client, optional
         A Dask scheduler, which then takes the place of local processes.
     time_limit : float, optional
         Seconds.
@@ -61,6 +67,12 @@ class Resources:
     def __post_init__(self) -> None:
         given = self.time_limit
         object.__setattr__(self, "deadline", given if isinstance(given, Deadline) else Deadline(given))
+
+    @contextmanager
+    def connected(self) -> Iterator[Resources]:
+        """These with the client of their cluster, so that one that does not answer is found before any work."""
+        with connected(self.cluster) as client:
+            yield replace(self, cluster=client, time_limit=self.deadline)
 
     def ends_after(self, done: int, total: int, what: str = "draw") -> bool:
         """Tell the callback how far the run is; whether it asks for the end."""
@@ -262,13 +274,104 @@ def _follow(parent: int) -> None:
         threading.Thread(target=watch, name="acyclic-parent", daemon=True).start()
 
 
-def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
+@dataclass(frozen=True)
+class Scheduler:
+    """A Dask scheduler by its address, with the certificates to show it; what cannot be right is refused at once.
+
+    Parameters
+    ----------
+    address : str
+    tls_ca, tls_cert, tls_key : path, optional
+        PEM files: the authority that signed the scheduler's certificate, and a certificate of its for this client with
+        the key. Where all are left out Dask's own configuration may name them.
+
+    Examples
+    --------
+    >>> Scheduler("tcp://host:8786", "ca.pem")
+    Traceback (most recent call last):
+    acyclic.errors.InputError: tls_ca needs tls_cert and tls_key beside it
+    """
+
+    address: Any
+    tls_ca: str | os.PathLike[str] | None = None
+    tls_cert: str | os.PathLike[str] | None = None
+    tls_key: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        files = {name: getattr(self, name) for name in ("tls_ca", "tls_cert", "tls_key")}
+        here = [name for name, path in files.items() if path is not None]
+        away = [part for name in files if name not in here for part in (" and ", Argument(name))]
+        if here and away:
+            raise InputError(Argument(here[0]), " needs ", *away[1:], " beside it")
+        for name in here:
+            if not Path(files[name]).is_file():
+                raise InputError(f"there is no file {os.fspath(files[name])!r}, which is given as ", Argument(name))
+        if here and self.address is None:
+            raise InputError(Argument("tls_ca"), " is for a cluster; give its address as ", Argument("cluster"))
+        if not isinstance(self.address, str):
+            advice = "give the address of a Dask scheduler such as 'tcp://host:8786'"
+            raise InputError(f"cluster is {self.address!r}; {advice}")
+        if here and not self.address.startswith(_ENCRYPTED):
+            advice = "which sends all in clear; give an address such as 'tls://host:8786'"
+            raise InputError(Argument("tls_ca"), f" is given for {self.address!r}, {advice}")
+
+    def connect(self) -> Any:
+        """A client of it, to be closed by the caller."""
+        from distributed import Client
+
+        security = self._security()
+        try:
+            return Client(self.address, security=security, set_as_default=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise InputError(f"no Dask scheduler answers at {self.address!r}: {error}") from error
+
+    def _security(self) -> Any:
+        """The certificates as Dask takes them; None leaves them to its own configuration, if that names any."""
+        import dask
+        from distributed import Security
+
+        if self.tls_ca is None or self.tls_cert is None or self.tls_key is None:
+            own = Security()
+            known = (own.tls_ca_file and own.tls_client_cert) or dask.config.get(_LOADER, None)
+            if self.address.startswith(_ENCRYPTED) and not known:
+                raise InputError(f"{self.address!r} asks for certificates; give ", *_FILES)
+            return None
+        names = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
+        security = Security(require_encryption=True, **{name: os.fspath(path) for name, path in names.items()})
+        try:
+            security.get_connection_args("client")
+        except (OSError, ValueError) as error:
+            raise InputError(*_FILES, f" are no certificates and key that fit each other: {error}") from error
+        return security
+
+
+@contextmanager
+def connected(cluster: Any) -> Iterator[Any]:
+    """The client of a cluster: the one given, or one that is made of an address and closed in the end; None of None."""
+    if cluster is None:
+        yield None
+        return
     try:
-        from distributed import Client, as_completed
+        from distributed import Client
     except ImportError as error:
         raise MissingExtraError(Argument("cluster"), "distributed", "cluster") from error
-    own = not isinstance(resources.cluster, Client)
-    client = _connected(resources.cluster) if own else resources.cluster
+    if isinstance(cluster, Client):
+        yield cluster
+        return
+    with closing((cluster if isinstance(cluster, Scheduler) else Scheduler(cluster)).connect()) as client:
+        yield client
+
+
+def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:
+    with connected(resources.cluster) as client:
+        yield from _of_client(client, job, payload, items, resources)
+
+
+def _of_client(
+    client: Any, job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources
+) -> Answers:
+    from distributed import as_completed
+
     futures: dict[Any, int] = {}
     try:
         with warnings.catch_warnings():
@@ -287,8 +390,6 @@ def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], 
         return
     finally:
         client.cancel([future for future in futures if not future.done()])
-        if own:
-            client.close()
 
 
 def _remote(number: int, item: Any, *, job: Callable[..., Answer], payload: Any, deadline: Deadline) -> Answer:
@@ -302,17 +403,6 @@ def _same(payload: Payload) -> Payload:
 def _failure(future: Any) -> str:
     error = future.exception() if future.status == "error" else None
     return f"{type(error).__name__}: {error}" if error else f"its task was {future.status}"
-
-
-def _connected(address: Any) -> Any:
-    from distributed import Client
-
-    if not isinstance(address, str):
-        raise InputError(f"cluster is {address!r}; give the address of a Dask scheduler such as 'tcp://host:8786'")
-    try:
-        return Client(address, set_as_default=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"no Dask scheduler answers at {address!r}: {error}") from error
 
 
 def draw_seeds(random_state: int | SeedSequence, count: int) -> list[SeedSequence]:
