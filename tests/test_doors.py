@@ -192,7 +192,7 @@ def test_terminal_file_and_page_show_the_same_numbers_under_the_same_names(here,
         header = cells if cells[0] == "from" else header
         if "→" in cells:
             rows[cells[0], cells[2]] = tuple(float(cell.rstrip("%")) / 100 for cell in cells[4:6])
-    assert header[-3:-1] == ["this way", "either way"] and rows == shares
+    assert header[-4:-1] == ["this way", "either way", "margin"] and rows == shares
 
 
 def test_every_learner_is_in_the_one_list():

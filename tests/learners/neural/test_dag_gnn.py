@@ -458,12 +458,11 @@ def test_odd_tables_give_a_graph(table, data):
 
 
 @pytest.mark.parametrize("factor", [1e120, 1e150])
-def test_values_that_overflow_end_the_fit_in_words(factor, data):
-    with pytest.warns(match="rescale or standardise the columns"):
+def test_values_whose_squares_overflow_are_rescaled(factor, data):
+    with pytest.warns(match="did not converge"):
         fit = DagGnn(**QUICK).fit(factor * data.X)
-    assert fit.verdict_.end == Fact.of(Ended.NOT_FINITE, steps=0)
-    assert not fit.solution_.weights.any() and len(fit.elbo_) == 0 and not fit.verdict_.converged
-    assert not np.isnan(fit.solution_.objective) and fit.verdict_.empty.kind is Empty.ENDED_EARLY
+    assert fit.verdict_.end.kind is not Ended.NOT_FINITE
+    assert np.isfinite(fit.adjacency_matrix_).all() and np.isfinite(fit.solution_.objective)
 
 
 def test_a_loss_that_stops_being_finite_leaves_the_last_finite_parameters(data, monkeypatch):
@@ -547,9 +546,9 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(how, share, data, undisturbed, t
     assert_same(DagGnn(**QUICK, checkpoint=path).fit(data.X), whole)
     again = DagGnn(**QUICK, checkpoint=path, callback=lambda progress: pytest.fail("it made a step")).fit(data.X)
     assert_same(again, whole)
-    with pytest.raises(InputError, match="other data or settings"):
+    with pytest.raises(InputError, match="belongs to another run"):
         DagGnn(**{**QUICK, "hidden": 9}, checkpoint=path).fit(data.X)
-    with pytest.raises(InputError, match="other data or settings"):
+    with pytest.raises(InputError, match="belongs to another run"):
         DagGnn(**QUICK, checkpoint=path).fit(data.X[::-1])
 
 

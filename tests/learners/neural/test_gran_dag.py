@@ -380,7 +380,7 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(variance, data, tmp_path):
     assert fit.solution_.weights.tobytes() == whole.solution_.weights.tobytes()
     assert fit.solution_.steps == whole.solution_.steps == 501
     assert [p.step for p in fit.solution_.trace] == [p.step for p in whole.solution_.trace]
-    with pytest.raises(InputError, match="belongs to other data or settings"):
+    with pytest.raises(InputError, match="belongs to another run"):
         clone(learner).set_params(checkpoint=path, random_state=1).fit(data.X)
 
 
@@ -427,7 +427,6 @@ def test_scales_out_of_range_end_in_words(scale, data):
     with pytest.warns(match="did not converge"):
         fit = GranDag(**FAST, standardize=False).fit(data.X[:100] * scale)
     assert np.isfinite(fit.adjacency_matrix_).all() and is_acyclic(fit.adjacency_matrix_)
-    assert scale < 1e100 or fit.verdict_.end.kind is Ended.NOT_FINITE
 
 
 ODD = {

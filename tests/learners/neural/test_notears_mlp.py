@@ -449,9 +449,9 @@ def test_a_killed_process_goes_on_to_the_same_bits(small, tmp_path):
 def test_a_checkpoint_of_other_settings_is_refused(small, tmp_path):
     path = tmp_path / "run.npz"
     NotearsMlp(hidden=2, time_limit=0, checkpoint=path).fit(small)
-    with pytest.raises(InputError, match="belongs to other data or settings"):
+    with pytest.raises(InputError, match="belongs to another run"):
         NotearsMlp(hidden=3, checkpoint=path).fit(small)
-    with pytest.raises(InputError, match="belongs to other data or settings"):
+    with pytest.raises(InputError, match="belongs to another run"):
         NotearsMlp(hidden=2, checkpoint=path).fit(small + 1e-9)
 
 
