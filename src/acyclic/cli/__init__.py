@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,6 +16,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     traceback.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    # Where memory is short, a thread of the allocator that Polars brings along would wait for ever; read at its import.
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "background_thread:false")
     try:
         from acyclic.cli.commands import run
     except ImportError as error:
