@@ -15,9 +15,10 @@ import scipy
 
 from acyclic._version import __version__
 from acyclic.data.table import Table
+from acyclic.documents import parse_json
 from acyclic.errors import InputError, show_name
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
-from acyclic.files import parse_json, write_text
+from acyclic.files import write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag

@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import Any, Self
 
+from acyclic.documents import read_text
 from acyclic.errors import InputError
-from acyclic.files import read_text
 from acyclic.findings import NO_RESULT, Findings
 from acyclic.report.figure import plot
 from acyclic.report.page import report

@@ -339,7 +339,7 @@ def _provenance(path: Path) -> Mapping[str, Any]:
 
 
 def _of_toml(path: Path) -> dict[str, Any]:
-    from acyclic.files import parse_toml, read_text
+    from acyclic.documents import parse_toml, read_text
 
     try:
         plain = parse_toml(read_text(path))

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from acyclic.data.mask import Mask, arrow
+from acyclic.documents import parse_toml, read_text
 from acyclic.errors import CycleError, InputError, KnowledgeError, show_name, suggest
-from acyclic.files import parse_toml, read_text
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import close_transitively

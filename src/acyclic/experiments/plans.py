@@ -10,11 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from acyclic.documents import parse_toml
 from acyclic.errors import InputError, suggest
 from acyclic.experiments.cases import Case, Limit, Scalar, canonical, digest, pairs
 from acyclic.experiments.measures import MEASURES, make_estimator
 from acyclic.experiments.store import Record, Store
-from acyclic.files import parse_toml
 from acyclic.ranges import show_value
 
 DRAWINGS = ("grid", "row", "metrics", "times", "gradient-norms", "truncation", "table", "products")

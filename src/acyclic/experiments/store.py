@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from acyclic.documents import parse_json
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.experiments.cases import Case, pairs
-from acyclic.files import parse_json, write_atomically
+from acyclic.files import write_atomically
 from acyclic.ranges import MAPPING, NONE, TEXT, check_document, number, one_of, record, show_value, whole
 
 FORMAT = 2

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from acyclic.documents import parse_json
 from acyclic.errors import InputError
-from acyclic.files import parse_json
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.ranges import number, show_value
 
