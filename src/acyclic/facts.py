@@ -68,6 +68,8 @@ class Orientation(StrEnum):
     """The direction of the smallest logistic or Poisson loss."""
     CURVATURE = "curvature"
     """Additive noise around mechanisms that are not linear."""
+    NOISE_SHAPE = "noise-shape"
+    """Noise that is not normal, around linear mechanisms."""
     MEAN_AND_SCALE = "mean-and-scale"
     """Gaussian noise whose mean and scale depend on the parents."""
     GENERATIVE = "generative"

@@ -5,6 +5,7 @@ others wraps one kernel, and hands it only arrays of the type, shape and layout 
 `watching` ends a long kernel at Ctrl-C or when its time is up.
 """
 
+from acyclic._native.blocks import BlockChain, BlockCriterion
 from acyclic._native.components import strong_components
 from acyclic._native.elastic_net import elastic_net, elastic_nets
 from acyclic._native.exact import EXACT_NODES, Around, ExactTables
@@ -15,6 +16,8 @@ from acyclic._native.watching import Flag, run_watched
 __all__ = [
     "EXACT_NODES",
     "Around",
+    "BlockChain",
+    "BlockCriterion",
     "ExactTables",
     "Flag",
     "OrderChain",

@@ -40,6 +40,7 @@ static inline int stopped(Stop *stop)
 }
 
 typedef struct Search Search;
+typedef struct Selector Selector;
 
 EXPORT const char *kernels_digest(void);
 
@@ -59,6 +60,11 @@ EXPORT int polish_order(int d, double *L, int32_t *order, const double *weight, 
 EXPORT Search *order_search_open(int d, const double *R, double n, double c, const double *unit,
                                  const uint8_t *allowed, const uint8_t *required, const uint8_t *precede,
                                  int max_parents, int detours, int64_t most_branches, uint64_t seed);
+EXPORT Search *order_search_use(Search *s, Selector *selector);
+EXPORT void order_search_parts(const Search *s, int32_t *levels, double *parts);
+EXPORT Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const int32_t *levels,
+                             const int32_t *responses, const double *G, const double *prices, double n,
+                             double cost, int64_t n_rows, const double *rows, double shape_price, int max_parents);
 EXPORT void order_search_close(Search *s);
 EXPORT int order_search_start(Search *s, const int32_t *order, const volatile int32_t *stop);
 EXPORT int64_t order_search_descend(Search *s, int64_t work, double tolerance, const volatile int32_t *stop);

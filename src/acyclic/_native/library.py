@@ -33,6 +33,12 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "select_parents": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, c_int, _ARRAY, _ARRAY, _ARRAY]),
     "polish_order": (c_int, [c_int] + [_ARRAY] * 4 + [c_int, c_int, c_double, _ARRAY]),
     "order_search_open": (c_void_p, [c_int, _ARRAY, *_REGRESSION, _ARRAY, c_int, c_int, c_int64, c_uint64]),
+    "order_search_use": (c_void_p, [c_void_p, c_void_p]),
+    "order_search_parts": (None, [c_void_p, _ARRAY, _ARRAY]),
+    "blocks_open": (
+        c_void_p,
+        [c_int] + [_ARRAY] * 6 + [c_double, c_double, c_int64, _ARRAY, c_double, c_int],
+    ),
     "order_search_close": (None, [c_void_p]),
     "order_search_start": (c_int, [c_void_p, _ARRAY, _ARRAY]),
     "order_search_descend": (c_int64, [c_void_p, c_int64, c_double, _ARRAY]),

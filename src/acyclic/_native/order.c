@@ -8,6 +8,7 @@
    A walk names the variables that it chose or would have chosen had they preceded the node. Whether any other variable
    precedes the node does not matter to it: a move of x asks only the nodes that name x. */
 #include "selection.h"
+#include "selector.h"
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +34,8 @@ typedef struct {
 
 struct Search {
     int d, words, failed, depth, deepest, locked, bits;
-    Regression g;
+    Regression g;       /* the linear Gaussian score, */
+    Selector *selector; /* or another one */
     const uint8_t *allowed, *required, *precede; /* d*d each or NULL; the first two by target */
     Point *points;
     Branch *branches;
@@ -46,7 +48,7 @@ struct Search {
     Names *names;
     uint64_t *keys;
     double *gain, *score, *others, *lowest, *at;
-    double total, best_total, saved_total;
+    double total, best_total, saved_total, slack; /* slack: by how much fewer candidates may lower a score */
     uint64_t seed;
 };
 
@@ -65,6 +67,8 @@ void order_search_close(Search *s)
 {
     if (!s)
         return;
+    if (s->selector)
+        s->selector->close(s->selector);
     regression_close(&s->g);
     for (int i = 0; s->names && i < s->d; i++)
         free(s->names[i].variables);
@@ -103,6 +107,34 @@ static int allocate(Search *s)
     return 0;
 }
 
+/* Let another score than the linear Gaussian one choose parents; it is closed with the search, or here where there is
+   none. */
+Search *order_search_use(Search *s, Selector *selector)
+{
+    if (!s || !selector) {
+        if (selector)
+            selector->close(selector);
+        order_search_close(s);
+        return NULL;
+    }
+    selector->required = s->required;
+    selector->stop = &s->g.stop;
+    s->slack = selector->slack;
+    s->selector = selector;
+    return s;
+}
+
+/* How the parents of the last node that order_search_parents was asked for enter: the features of each that count, and
+   the parts of the score: misfit, shape of the noise, price. */
+void order_search_parts(const Search *s, int32_t *levels, double *parts)
+{
+    const Selector *selector = s->selector;
+    memcpy(levels, selector->kept_level, sizeof(int32_t) * (size_t)selector->kept_count);
+    parts[0] = selector->misfit;
+    parts[1] = selector->shape;
+    parts[2] = selector->price;
+}
+
 Search *order_search_open(int d, const double *R, double n, double c, const double *unit, const uint8_t *allowed,
                           const uint8_t *required, const uint8_t *precede, int max_parents, int detours,
                           int64_t most_branches, uint64_t seed)
@@ -119,6 +151,7 @@ Search *order_search_open(int d, const double *R, double n, double c, const doub
     s->most_branches = most_branches;
     s->seed = seed;
     s->apart[0] = s->apart[1] = s->first = s->second = -1;
+    s->slack = c;
     s->best_total = INFINITY;
     s->point_count = 1; /* 0 stands for none */
     while ((int64_t)1 << s->bits < d)
@@ -163,6 +196,13 @@ static int32_t new_point(Search *s)
 static void load(Search *s, int target, int depth)
 {
     Regression *g = &s->g;
+    if (s->selector) {
+        int64_t before = s->selector->work;
+        if (s->selector->load(s->selector, target, s->path, depth) < 0)
+            s->failed = 1;
+        s->work += s->selector->work - before;
+        return;
+    }
     int fits = g->target == target && g->count - s->locked <= depth;
     for (int k = s->locked; fits && k < g->count; k++)
         fits = g->chosen[k] == s->path[k - s->locked];
@@ -245,12 +285,24 @@ static int variable_of(const Search *s, uint64_t key)
     return (int)(mask - (key & mask));
 }
 
+/* What every candidate explains given the path, and what makes it worth its cost. */
+static double find_gains(Search *s)
+{
+    if (!s->selector) {
+        regression_gains(&s->g, s->gain);
+        return regression_needed(&s->g);
+    }
+    int64_t before = s->selector->work;
+    double needed = s->selector->gains(s->selector, s->gain);
+    s->work += s->selector->work - before;
+    return needed;
+}
+
 static void expand(Search *s, int target, int32_t point)
 {
     const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
-    double needed = regression_needed(&s->g), least = DETOUR_SHARE * needed;
+    double needed = find_gains(s), least = DETOUR_SHARE * needed;
     int worthy = 0, count = 0;
-    regression_gains(&s->g, s->gain);
     for (int i = 0; i < s->d; i++) /* the worthy in front, the others from the end */
         if (s->gain[i] > least && (!allowed || allowed[i]))
             s->keys[s->gain[i] > needed ? worthy++ : s->d - ++count] = key_of(s, s->gain[i], i);
@@ -274,17 +326,29 @@ static void expand(Search *s, int target, int32_t point)
     s->branch_count += all;
 }
 
+/* Drop what is not worth its cost; the score of the rest. */
+static double shrink(Search *s)
+{
+    if (s->selector) {
+        int64_t before = s->selector->work;
+        double score = s->selector->shrink(s->selector);
+        s->work += s->selector->work - before;
+        return score;
+    }
+    int64_t m = s->g.count;
+    s->work += m * m * m / 6 + 4 * m * m;
+    regression_shrink(&s->g, s->locked);
+    return regression_score(&s->g);
+}
+
 static double shrunk_score(Search *s, int target, int32_t point)
 {
     if (!s->points[point].scored) {
         load(s, target, s->depth);
-        int64_t m = s->g.count;
-        s->work += m * m * m / 6 + 4 * m * m;
-        if (!s->failed)
-            regression_shrink(&s->g, s->locked);
+        double score = s->failed ? 0 : shrink(s);
         if (halted(s))
             return 0;
-        s->points[point].score = regression_score(&s->g);
+        s->points[point].score = score;
         s->points[point].scored = 1;
     }
     return s->points[point].score;
@@ -513,14 +577,15 @@ static void evaluate_others(Search *s, int x)
 }
 
 /* Score of the mover at every place. Fewer candidates hardly ever explain more: where what it has at a later place
-   would not do at any earlier one, by more than the cost of a parent, the earlier ones are left at that score. */
+   would not do at any earlier one, by more than the cost of a parent, the earlier ones are left at that score; under a
+   score with the shape of the noise all are asked. */
 static void evaluate_mover(Search *s, int x)
 {
     int here = s->place[x];
     double score = -INFINITY;
     for (int k = s->d - 1; k >= 0;) {
         int last = -1; /* the same is chosen for every place behind the last of the chosen */
-        if (s->lowest[k] + score <= s->total + s->g.criterion.c) {
+        if (s->lowest[k] + score <= s->total + s->slack) {
             score = ask(s, x, k <= here ? k : k + 1, NULL);
             for (int i = 0; i < s->depth; i++)
                 if (s->place[s->path[i]] > last)
@@ -785,12 +850,13 @@ int64_t order_search_parents(Search *s, int first, int last, int64_t *start, int
         ask(s, j, s->place[j], NULL);
         load(s, j, s->deepest);
         if (!s->failed)
-            regression_shrink(&s->g, s->locked);
+            shrink(s);
         if (s->failed)
             return NO_MEMORY;
-        for (int k = 0; k < s->g.kept_count; k++, count++)
+        int kept = s->selector ? s->selector->kept_count : s->g.kept_count;
+        for (int k = 0; k < kept; k++, count++)
             if (count < room)
-                parents[count] = s->g.kept[k];
+                parents[count] = s->selector ? s->selector->kept[k] : s->g.kept[k];
     }
     start[last - first] = count;
     return count;

@@ -126,10 +126,13 @@ class OrderChain:
         check_criterion(R, n, cost, unit, (allowed, required, precede), self.d)
         self._arrays = R, unit, allowed, required, precede  # the kernel reads them until it is closed
         rules = n, cost, *(address(array) for array in self._arrays[1:]), max_parents, detours
+        self._take(library().order_search_open(self.d, address(R), *rules, most_branches, seed))
+
+    def _take(self, handle: int | None) -> None:
         self._busy, self._ready = threading.Lock(), False
         self._purpose = f"for the search trees of {self.d} columns"
-        self._handle: int | None = library().order_search_open(self.d, address(R), *rules, most_branches, seed)
-        if not self._handle:
+        self._handle = handle
+        if not handle:
             raise MemoryError(f"not enough memory {self._purpose}")
 
     def __enter__(self) -> Self:

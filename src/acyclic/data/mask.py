@@ -57,6 +57,13 @@ class Mask:
         restricted = ~self.allowed | self.required | np.isfinite(self.lower) | np.isfinite(self.upper)
         return not restricted[~np.eye(len(self.names), dtype=bool)].any()
 
+    @cached_property
+    def has_bounds(self) -> bool:
+        """Whether a weight has a bound: an edge that is only forbidden or required has none."""
+        free = self.allowed & ~self.required
+        bounded = np.isfinite(self.lower) | np.isfinite(self.upper)
+        return bool((bounded & free).any() or (bounded & self.required).any())
+
     def permuted(self, order: Integers) -> Mask:
         """The same knowledge with the columns in another order."""
         pairs = np.ix_(order, order)

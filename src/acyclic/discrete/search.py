@@ -348,11 +348,14 @@ class _Search:
 
     def climb(self, starts: list[Order], work: int) -> None:
         """New chains, one from each start: downhill and on by kicks."""
-        fresh = [self.stack.enter_context(OrderChain(*self.given, seed=int(self.rng.integers(2**63)))) for _ in starts]
+        fresh = [self.open_chain(int(self.rng.integers(2**63))) for _ in starts]
         self.chains += fresh
         self.do(lambda k, flag: self.improve(fresh[k], starts[k], work, flag), len(fresh))
         self.collect()
         self.reached += [chain.best()[0] for chain in fresh]
+
+    def open_chain(self, seed: int) -> OrderChain:
+        return self.stack.enter_context(OrderChain(*self.given, seed=seed))
 
     def cross(self, work: int) -> None:
         """One generation: each chain goes on from a child of two members of the population."""
@@ -422,7 +425,7 @@ class _Search:
     def answer(self) -> tuple[Order, Bools, float]:
         """Order, parents and score of the best."""
         order = self.best[1]
-        chain = self.chains[0] if self.chains else self.stack.enter_context(OrderChain(*self.given, seed=0))
+        chain = self.chains[0] if self.chains else self.open_chain(0)
         chain.start(order)
         return order, chain.parents(), chain.best()[0]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isfinite, log, nan
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.discrete.rivals import Rivals
+from acyclic.discrete.worlds import Fitted
 from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_compelled
@@ -57,6 +59,10 @@ class Found:
     cautions : tuple of Fact of Caution
     rivals : Rivals, optional
         What the search met beside the graph of the solution's weights, if it compares graphs by a score.
+    by_edge : mapping of (source, target), by their positions, to Orientation
+        What the method rests on for single edges, where that is not the same for all.
+    mechanisms : Fitted, optional
+        The functions behind the edges, where these are not linear.
     """
 
     solution: Solution
@@ -71,6 +77,8 @@ class Found:
     cautions: tuple[Fact[Caution], ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     rivals: Rivals | None = None
+    by_edge: Mapping[tuple[int, int], Orientation] = field(default_factory=dict)
+    mechanisms: Fitted | None = None
 
 
 class Judged(NamedTuple):
@@ -93,7 +101,8 @@ def judge(table: Table, mask: Mask, found: Found) -> Judged:
     graph = Dag(final, table.names)
     rivals = keep_rivals(found.rivals, found.solution.weights != 0, graph.adjacency)
     near = log(max(table.moments.n, 1))
-    support = orient_edges(graph, mask, found.orientation, None if rivals is None else rivals.turned <= near)
+    near_ties = None if rivals is None else rivals.turned <= near
+    support = orient_edges(graph, mask, found.orientation, near_ties, found.by_edge)
     margins = {} if rivals is None else _name_margins(graph, rivals)
     verdict = Verdict(
         method=found.method,
@@ -149,13 +158,17 @@ def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
 
 
 def orient_edges(
-    graph: Dag, mask: Mask, orientation: Orientation, near_ties: Bools | None = None
+    graph: Dag,
+    mask: Mask,
+    orientation: Orientation,
+    near_ties: Bools | None = None,
+    by_edge: Mapping[tuple[int, int], Orientation] = MappingProxyType({}),
 ) -> dict[Pair, Orientation]:
     """What orients each edge.
 
     Prior knowledge where it requires the edge or forbids its reverse; independence where the equivalence class compels
-    it; else what the method rests on, which is nothing where it claims the class only. An edge among ``near_ties``,
-    which a graph that is nearly as good turns, is told apart from those that are firm.
+    it; else what the method rests on, for this edge or for all, which is nothing where it claims the class only. An
+    edge among ``near_ties``, which a graph that is nearly as good turns, is told apart from those that are firm.
     """
     compelled_edges = find_compelled(graph)
     by_class_only = orientation is Orientation.INDEPENDENCE
@@ -164,7 +177,7 @@ def orient_edges(
     support = {}
     for i, j in np.argwhere(graph.adjacency).tolist():
         known = mask.required[i, j] or not mask.allowed[j, i]
-        found = Orientation.INDEPENDENCE if compelled_edges[i, j] else rest
+        found = Orientation.INDEPENDENCE if compelled_edges[i, j] else by_edge.get((i, j), rest)
         if near_ties is not None and near_ties[i, j] and found is not Orientation.UNDETERMINED:
             found = tie
         support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if known else found

@@ -5,18 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import nan
 from typing import Any, ClassVar
 
 import numpy as np
 
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
-from acyclic.discrete.search import search_graph, search_orders
+from acyclic.discrete.search import FoundGraph, search_graph, search_orders
+from acyclic.discrete.worlds import LARGEST_CURVED, LINEAR, Answer, Fitted, World, Worlds, choose_world
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
@@ -110,12 +113,14 @@ class Auto(DagLearner):
                 0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0
             ),
             method=self.method,
-            orientation=Orientation.EQUAL_VARIANCES if best.equal else Orientation.INDEPENDENCE,
-            settings={"noise variances": "equal" if best.equal else "unequal"},
+            orientation=_orientation(best, run.answer),
+            settings={"noise variances": "equal" if best.equal else "unequal", **_name_world(run.answer)},
             threshold=self.threshold,
             cautions=tuple(_caution(table.moments, best, self.threshold)),
-            details=_details(table.moments, best),
+            details={**_details(table.moments, best), **{f"score: {_say(w)}": s for w, s in run.scores.items()}},
             rivals=run.rivals,
+            by_edge={} if run.answer is None else _orient_by_edge(run.answer.fitted),
+            mechanisms=None if run.answer is None else run.answer.fitted,
         )
 
 
@@ -139,6 +144,8 @@ class _Run:
         self.effort, self.near = effort, near
         self.best: _Candidate | None = None
         self.rivals: Rivals | None = None
+        self.answer: Answer | None = None
+        self.scores: dict[World, float] = {}
 
     def stages(self, state: State) -> None:
         """All stages in turn, the best weights so far in the state."""
@@ -152,7 +159,7 @@ class _Run:
         if not first.solution.converged:
             return
         assert self.best is not None
-        if self.best.test.accepted and not self.moments.is_standardized:
+        if self.best.test.accepted and not self.moments.is_standardized and not self._looks_curved(self.best):
             self._search_equal(state, self.best)
         else:
             self._search_unequal(state, self.best)
@@ -195,15 +202,68 @@ class _Run:
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
         self._accept(state, replace(_weigh(moments, found.weights, equal=False), test=start.test), found.end)
+        if not found.end.kind.stopped:
+            self._choose_world(state, start, found, effort)
 
-    def _options(self, state: State) -> dict[str, Any]:
+    def _choose_world(self, state: State, start: _Candidate, linear: FoundGraph, effort: float) -> None:
+        """Go on where curves or the shape of the noise explain more than lines and normal noise."""
+        if not self._has_worlds:
+            return
+        answer, self.scores = choose_world(self.worlds, linear, effort=effort, **self._options(state, mask=False))
+        if answer is not None:
+            self.answer, self.rivals = answer, answer.found.rivals
+            other = _weigh(self.moments, answer.found.weights, equal=False)
+            self._accept(state, replace(other, test=start.test), answer.found.end)
+
+    @property
+    def _has_worlds(self) -> bool:
+        """Whether there are rows, and enough of them, and weights without bounds: those are of lines."""
+        return self.table.has_rows and self.moments.n >= FEWEST_ROWS_FOR_CURVES and not self.mask.has_bounds
+
+    @cached_property
+    def worlds(self) -> Worlds:
+        return Worlds(self.table, mask=self.mask)
+
+    def _looks_curved(self, equal: _Candidate) -> bool:
+        """Whether curves explain so much at the order under equal variances that its test says nothing."""
+        d = len(self.moments.names)
+        if not self._has_worlds or not 2 <= d <= LARGEST_CURVED:
+            return False
+        order = Dag(equal.weights).order
+        gain = self.worlds.look(LINEAR, order) - self.worlds.look(World("curved"), order)
+        return gain > 2 * price_of_parent("ebic", self.moments.n, d)
+
+    def _options(self, state: State, *, mask: bool = True) -> dict[str, Any]:
         monitor = self.monitor
         return {
-            "mask": self.mask,
+            **({"mask": self.mask} if mask else {}),
             "deadline": monitor.deadline,
             "tell": monitor.tell(state, "order search"),
             "random_state": self.seed,
         }
+
+
+def _orientation(best: _Candidate, answer: Answer | None) -> Orientation:
+    if best.equal:
+        return Orientation.EQUAL_VARIANCES
+    if answer is None:
+        return Orientation.INDEPENDENCE
+    return Orientation.CURVATURE if answer.fitted.curved.any() else Orientation.NOISE_SHAPE
+
+
+def _orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
+    """Curves orient the edges of the columns that have one; of the others the shape of the noise does."""
+    bent = np.atleast_1d(fitted.curved.any(axis=0))
+    kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
+    return {(i, j): kinds[bool(bent[i] or bent[j])] for i, j in np.argwhere(fitted.adjacency).tolist()}
+
+
+def _name_world(answer: Answer | None) -> dict[str, str]:
+    return {} if answer is None else dict(answer.fitted.world._asdict())
+
+
+def _say(world: World) -> str:
+    return f"{world.mechanisms} mechanisms, {world.noise} noise"
 
 
 def _weigh(moments: Moments, weights: Floats, *, equal: bool) -> _Candidate:

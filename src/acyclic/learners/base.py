@@ -76,10 +76,10 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     ``fit`` takes an array, a frame, the path of a file, what `read_table` returns, or `Moments`, and sets
     ``causal_graph_`` (a `Dag`), ``adjacency_matrix_`` (its weights, from row to column), ``solution_`` (the solver's
     answer before any cut), ``verdict_``, ``rivals_`` (the `Rivals` that the search met beside its answer; None where
-    the method compares no graphs), ``digest_`` (of the table's values), ``mean_`` and ``noise_variances_``; where the
-    learner claims an equivalence class only, also ``cpdag_``. ``transform`` gives residuals: what remains of each
-    column given its parents. ``score`` is the mean Gaussian log-likelihood of rows, for model selection on held-out
-    data.
+    the method compares no graphs), ``mechanisms_`` (the functions behind the edges where these are not all linear, else
+    None), ``digest_`` (of the table's values), ``mean_`` and ``noise_variances_``; where the learner claims an
+    equivalence class only, also ``cpdag_``. ``transform`` gives residuals: what remains of each column given its
+    parents. ``score`` is the mean Gaussian log-likelihood of rows, for model selection on held-out data.
 
     A subclass has a name (``method``), declares the ranges of its own parameters (``RANGES``) and implements ``_find``.
     Every learner takes ``knowledge``, ``time_limit`` and ``callback``.
@@ -92,6 +92,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     knowledge: Any
     time_limit: float | Deadline | None
     callback: Callback | None
+    mechanisms_: Any = None
 
     @property
     def needs_rows(self) -> bool:
@@ -148,6 +149,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self.solution_, self.digest_ = found.solution, table.digest
         self.causal_graph_, self.verdict_, self.rivals_ = judge(table, mask, found)
         self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
+        whole = found.mechanisms is not None and np.array_equal(found.mechanisms.adjacency, self.adjacency_matrix_ != 0)
+        self.mechanisms_ = found.mechanisms if whole else None
         self.mean_ = np.array(table.moments.mean)
         self._exponents = table.exponents
         self.noise_variances_ = self._fit_noise(table)
@@ -234,9 +237,13 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def _fit_noise(self, table: Table) -> Floats:
         """Variances of the residuals (d,) of the table that was learned from."""
+        if self.mechanisms_ is not None:
+            return np.asarray(self._residuals(table.rows()).var(axis=0))
         return np.maximum(residual_variances(table.moments.covariance, self.adjacency_matrix_), 0.0)
 
     def _residuals(self, rows: Floats) -> Floats:
+        if self.mechanisms_ is not None:
+            return np.asarray(rows - self.mechanisms_.predict(rows))
         return np.asarray((rows - self.mean_) @ (np.eye(rows.shape[1]) - self.adjacency_matrix_))
 
 

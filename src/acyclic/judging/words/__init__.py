@@ -72,6 +72,9 @@ ORIENTATIONS = {
         "they rest on additive noise around curved mechanisms, for which one direction fits better; "
         "where a mechanism is close to linear, its direction is a matter of scale or chance"
     ),
+    Orientation.NOISE_SHAPE: (
+        "they rest on noise that is not normal and does not depend on the parents, for which one direction fits better"
+    ),
     Orientation.MEAN_AND_SCALE: (
         "they rest on Gaussian noise whose mean and scale are functions of the parents; "
         "where the mean is close to linear and the scale to constant, the direction is a matter of chance"
@@ -96,6 +99,7 @@ SUPPORTS = {
     Orientation.EQUAL_VARIANCES: "equal variances",
     Orientation.LOSS: "the smallest loss",
     Orientation.CURVATURE: "curved mechanisms",
+    Orientation.NOISE_SHAPE: "the shape of the noise",
     Orientation.MEAN_AND_SCALE: "mean and scale",
     Orientation.GENERATIVE: "equal variances of features",
     Orientation.VARIANCE_ORDER: "the order of variances",

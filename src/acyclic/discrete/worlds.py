@@ -1,0 +1,289 @@
+"""The search under scores beyond the linear Gaussian one, and the choice between them.
+
+A world is how columns depend on their parents, linear or curved, and the shape of their noise, normal or any. The same
+search over orders runs in each of them; the criterion is the same penalised likelihood, so that the lowest score tells
+which world a table is from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from math import log
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike
+
+from acyclic._native import BlockChain, OrderChain
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Curves, Features
+from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
+from acyclic.data.table import Table
+from acyclic.deadline import Deadline
+from acyclic.discrete.order import as_bytes
+from acyclic.discrete.search import FoundGraph, _Search, canonical_order
+from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order
+from acyclic.scores.blocks import BlockScore, Family, Mechanisms, NoiseShape, draw_rows
+from acyclic.scores.local import PenaltyRule
+from acyclic.types import Bools, Floats, Integers
+
+__all__ = ["Answer", "Fitted", "World", "Worlds", "choose_world"]
+
+# Trees of one chain beyond so many branches are begun anew: points are dear here, branches few.
+_MOST_BRANCHES = 5_000_000
+# Beyond so many columns the moments of curves take more time than the linear search.
+LARGEST_CURVED = 200
+# Curves and shapes of more rows are those of a sample: directions that need more are near-ties.
+MOST_ROWS = 100_000
+
+
+class World(NamedTuple):
+    """How columns depend on their parents, and what is assumed of the noise."""
+
+    mechanisms: Mechanisms = "linear"
+    noise: NoiseShape = "gaussian"
+
+
+LINEAR = World()
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The mechanisms of a graph: each column as a sum of functions of its parents.
+
+    Attributes
+    ----------
+    features : Features
+        Of the columns in their own order.
+    families : tuple of Family
+        One for each column.
+    """
+
+    features: Features
+    families: tuple[Family, ...]
+
+    @property
+    def adjacency(self) -> Bools:
+        """The edges (d, d)."""
+        d = len(self.families)
+        edges = np.zeros((d, d), dtype=bool)
+        for j, family in enumerate(self.families):
+            edges[list(family.parents), j] = True
+        return edges
+
+    @property
+    def world(self) -> World:
+        """The simplest world that the families need."""
+        mechanisms: Mechanisms = "curved" if self.curved.any() else "linear"
+        return World(mechanisms, "any" if any(family.shape for family in self.families) else "gaussian")
+
+    @property
+    def curved(self) -> Bools:
+        """The edges (d, d) that are not linear."""
+        d = len(self.families)
+        edges = np.zeros((d, d), dtype=bool)
+        for j, family in enumerate(self.families):
+            edges[[i for i, level in zip(family.parents, family.levels) if level > 1], j] = True
+        return edges
+
+    def parts(self, j: int, rows: Floats) -> list[Floats]:
+        """What each parent of a number adds to its expectation, in its own units: (n,) each."""
+        family, features = self.families[j], self.features
+        own = features.maps[j]
+        assert isinstance(own, Curves)
+        found, start = [], 0
+        for i, level in zip(family.parents, family.levels):
+            beta = family.coefficients[start : start + level, 0]
+            found.append(own.deviation * (features.maps[i](rows[:, i])[:, :level] @ beta))
+            start += level
+        return found
+
+    def predict(self, rows: Floats) -> Floats:
+        """Expectation (n, d) of each number given its parents."""
+        columns = []
+        for j, own in enumerate(self.features.maps):
+            assert isinstance(own, Curves)
+            columns.append(own.mean + sum(self.parts(j, rows), np.zeros(len(rows))))
+        return np.column_stack(columns)
+
+    def slopes(self, rows: Floats) -> Floats:
+        """The average slope (d, d) of each edge: that of the line through its function, in the columns' units.
+
+        For a linear edge it is the coefficient. Where a curve has no trend, so that the line is level, the sign is lost
+        and the slope is the ratio of the deviations: an edge keeps a weight.
+        """
+        d = len(self.families)
+        weights = np.zeros((d, d))
+        deviations = rows.std(axis=0)
+        for j, family in enumerate(self.families):
+            for i, part in zip(family.parents, self.parts(j, rows)):
+                x = rows[:, i] - rows[:, i].mean()
+                slope = float(x @ part) / float(x @ x)
+                level = abs(slope) * deviations[i] < 0.01 * part.std()
+                weights[i, j] = part.std() / deviations[i] if level else slope
+        return weights
+
+
+class Worlds:
+    """The worlds of one table, its columns in canonical order inside: what is asked for twice is computed once.
+
+    Examples
+    --------
+    >>> from acyclic.data.table import read_table
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=500)
+    >>> worlds = Worlds(read_table(np.column_stack([x**2 + rng.normal(size=500), x])))
+    >>> worlds.search(World("curved")).fitted.adjacency.astype(int).tolist()
+    [[0, 0], [1, 0]]
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        penalty: PenaltyRule = "ebic",
+        *,
+        mask: Mask | None = None,
+        max_parents: int | None = None,
+    ) -> None:
+        self.rows, self.names, self.penalty = draw_rows(table.rows(), MOST_ROWS), table.names, penalty
+        moments = table.moments
+        if len(self.rows) < moments.n:
+            moments = Moments.from_array(self.rows, self.names)
+        self.parents = ParentCriterion.of(moments, penalty, mask, max_parents)
+        self.canon = canonical_order(self.parents.correlation, self.names)
+        self.back = np.argsort(self.canon)
+        self.sorted_rows = self.rows[:, self.canon]
+        self._features: dict[Mechanisms, Features] = {}
+        self._scores: dict[World, BlockScore] = {}
+
+    def score(self, world: World) -> BlockScore:
+        """The score of a world, over columns in canonical order."""
+        if world not in self._scores:
+            if world.mechanisms not in self._features:
+                self._features[world.mechanisms] = Features.of(self.sorted_rows, curved=world.mechanisms == "curved")
+            rows = self.sorted_rows if world.noise == "any" else None
+            self._scores[world] = BlockScore.on(self._features[world.mechanisms], rows, self.penalty)
+        return self._scores[world]
+
+    def look(self, world: World, order: ArrayLike) -> float:
+        """The score of the best parents of an order."""
+        start = self.back[checked_order(order, self.names)].astype(np.int32)
+        with ExitStack() as stack:
+            chain = _open_chain(stack, self.score(world), self.parents, self.canon, 0)
+            chain.start(start)
+            return chain.best()[0]
+
+    def search(
+        self,
+        world: World,
+        starts: Sequence[ArrayLike] = (),
+        *,
+        effort: float = 1.0,
+        threads: int | None = None,
+        deadline: Deadline | None = None,
+        tell: Callable[[float], None] | None = None,
+        random_state: int | SeedSequence | Generator = 0,
+    ) -> Answer:
+        """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`."""
+        given = [checked_order(start, self.names) for start in starts]
+        options = effort, threads, deadline, tell, random_state
+        search = _BlockSearch(self.score(world), self.parents, self.canon, *options)
+        with search:
+            end = search.run(given)
+            order, adjacency, total, rivals, end = search.look_around(end)
+            fitted = search.fit(adjacency)
+        tried = tuple(search.reached), sum(search.kicked), search.generations
+        weights = fitted.slopes(self.rows)
+        return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+
+
+class Answer(NamedTuple):
+    """The graph of a world and its mechanisms."""
+
+    world: World
+    found: FoundGraph
+    fitted: Fitted
+
+
+def _open_chain(
+    stack: ExitStack, score: BlockScore, parents: ParentCriterion, canon: Integers, seed: int
+) -> BlockChain:
+    before = parents.mask.precedence
+    rules = *parents.rules(canon), None if before is None else as_bytes(before[np.ix_(canon, canon)])
+    most = parents.max_parents, DETOURS, _MOST_BRANCHES
+    return stack.enter_context(BlockChain(score.criterion, *rules, *most, seed))
+
+
+class _BlockSearch(_Search):
+    """The search with another score in the place of the linear Gaussian one."""
+
+    def __init__(self, score: BlockScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
+        super().__init__(criterion, None, canon, *options)
+        self.score, self.by_class = score, False
+        self.parents, self.allowed = criterion, criterion.rules(canon)[0]
+
+    def open_chain(self, seed: int) -> OrderChain:
+        return _open_chain(self.stack, self.score, self.parents, self.canon, seed)
+
+    def score_of(self, adjacency: Bools) -> float:
+        return self.score.total(adjacency)
+
+    def price_of_edge(self, parents: Any, source: int, target: int) -> float:
+        given = [int(i) for i in parents]
+        if source in given:
+            return 0.0
+        if (self.allowed is not None and not self.allowed[target, source]) or len(given) >= self.parents.max_parents:
+            return np.inf
+        return self.score.score(target, [*given, source]) - self.score.score(target, given)
+
+    def fit(self, outward: Bools) -> Fitted:
+        """The mechanisms of a graph over the columns in their own order."""
+        inward = outward[np.ix_(self.canon, self.canon)]
+        families = [self.score.family(j, np.flatnonzero(inward[:, j]).tolist()) for j in range(self.d)]
+        return _in_own_order(self.score.features, families, self.canon, self.back)
+
+
+def _in_own_order(features: Features, families: Sequence[Family], canon: Integers, back: Integers) -> Fitted:
+    """Features and families with the columns as they were."""
+    maps = tuple(features.maps[k] for k in back)
+    levels = tuple(features.levels[k] for k in back)
+    at = np.concatenate([[0], np.cumsum([own.size for own in maps])]).astype(np.int32)
+    places = np.concatenate([np.arange(features.at[k], features.at[k + 1]) for k in back])
+    renamed = []
+    for k in back:
+        family = families[k]
+        parents = tuple(int(canon[i]) for i in family.parents)
+        renamed.append(Family(parents, family.levels, family.coefficients, family.misfit, family.shape, family.price))
+    return Fitted(Features(maps, at, levels, features.n, features.G[np.ix_(places, places)]), tuple(renamed))
+
+
+def choose_world(
+    worlds: Worlds, linear: FoundGraph, deadline: Deadline | None = None, **options: Any
+) -> tuple[Answer | None, dict[World, float]]:
+    """The answer of the world with the lowest score, None if that is the linear Gaussian one, and the scores.
+
+    It goes from one world to the next: of those that were not searched, the one that looks best at the order of the
+    best answer so far, as long as that is better than this answer by more than log n. A linear Gaussian table ends it
+    with three looks.
+    """
+    n, d = worlds.parents.n, len(worlds.names)
+    if n < FEWEST_ROWS_FOR_CURVES:
+        return None, {LINEAR: linear.score}
+    others = [World("linear", "any"), *([World("curved", "gaussian"), World("curved", "any")] * (d <= LARGEST_CURVED))]
+    scores, best, found = {LINEAR: linear.score}, None, linear
+    while others and not (deadline is not None and deadline.passed()):
+        looks = {world: worlds.look(world, found.order) for world in others}
+        world = min(looks, key=looks.__getitem__)
+        if looks[world] > found.score - log(n):
+            break
+        others.remove(world)
+        answer = worlds.search(world, [found.order, linear.order], deadline=deadline, **options)
+        scores[world] = answer.found.score
+        if answer.found.score < found.score - log(n):
+            best, found = answer, answer.found
+        if answer.found.end.kind.stopped:
+            break
+    return best, scores
