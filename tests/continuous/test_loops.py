@@ -37,8 +37,15 @@ class Scripted:
         return Point(weights, 1.0, np.zeros((2, 2)), 0.5, h, np.zeros((2, 2)), 1.5)
 
 
+class Same:
+    """A problem whose constraint does not follow the point."""
+
+    def starting_at(self, weights):
+        return self
+
+
 def run(loop, minimise):
-    state = Monitor().run(lambda s: loop(None, minimise, Monitor(), s), State(np.zeros((2, 2))))
+    state = Monitor().run(lambda s: loop(Same(), minimise, Monitor(), s), State(np.zeros((2, 2))))
     assert state.done and state.inner is None
     return state
 
@@ -109,11 +116,11 @@ def test_a_loop_that_was_stopped_between_rounds_goes_on_as_if_it_had_not_been(en
     expected = run(AugmentedLagrangian(), whole)
     monitor, first = Monitor(callback=lambda p: len(first.calls) == end), Scripted(*values)
     state = State(np.zeros((2, 2)))
-    monitor.run(lambda s: AugmentedLagrangian()(None, first, monitor, s), state)
+    monitor.run(lambda s: AugmentedLagrangian()(Same(), first, monitor, s), state)
     assert not state.done and state.end.kind is Ended.CALLBACK
     second = Scripted(*values[end:])
     second.calls = list(first.calls)
-    Monitor().run(lambda s: AugmentedLagrangian()(None, second, Monitor(), s), state)
+    Monitor().run(lambda s: AugmentedLagrangian()(Same(), second, Monitor(), s), state)
     assert second.calls == whole.calls
     assert (state.weights == expected.weights).all() and state.end == expected.end and state.end.kind.converged
     assert [p.h for p in state.trace] == list(values)
@@ -175,7 +182,7 @@ def test_the_loops_are_interchangeable(loop):
 
 def test_the_soft_penalty_takes_the_problems_on_its_way_in_turn():
     minimise = Scripted(0.5, 0.4)
-    state = run(SoftPenalty(3.0, way=(None,)), minimise)
+    state = run(SoftPenalty(3.0, way=(Same(),)), minimise)
     assert minimise.calls == [(0.0, 3.0, 0.0), (0.0, 3.0, 1.0)] and state.end.kind.converged and state.round == 2
 
 

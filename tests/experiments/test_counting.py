@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from acyclic.constraints import catalogue, perron
+from acyclic.constraints import perron, resolvents
 from acyclic.constraints.catalogue import constraint
 from acyclic.experiments.counting import cost, counted_products, exponential_products
 from acyclic.experiments.series import cyclic, needed_order
@@ -56,10 +56,10 @@ def test_the_exponential_takes_more_squarings_where_the_matrix_is_larger():
 
 
 def test_counting_leaves_no_trace():
-    B, before = matrix(12), (catalogue.lapack, perron.lapack)
+    B, before = matrix(12), (resolvents.lapack, perron.lapack)
     made = constraint("fast-tmpi")
     counted_products(made, B)
-    assert (catalogue.lapack, perron.lapack) == before and made._pool == []
+    assert (resolvents.lapack, perron.lapack) == before and made._pool == []
     value, gradient = made.value_and_gradient(B)
     assert type(gradient) is np.ndarray
     assert value == constraint("fast-tmpi").value_and_gradient(B)[0]

@@ -67,6 +67,9 @@ class Constraint(ABC):
 
     name: ClassVar[str]
     support: ClassVar[Support] = "components"
+    is_trace: ClassVar[bool] = False
+    """Whether h is tr f(B) less a constant, f a power series whose order a small change of B leaves as it is. The
+    derivative of the gradient then stands in the gradient at [[B, V], [0, B]], on which second derivatives rest."""
     _pool: list[Matrix] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def value_and_gradient(self, B: ArrayLike) -> tuple[float, Matrix]:
@@ -81,6 +84,14 @@ class Constraint(ABC):
     @abstractmethod
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """Evaluate on a block of a matrix with ``size`` rows; B is trusted to be valid."""
+
+    def for_point(self, B: Matrix) -> Constraint:
+        """The constraint for a minimisation that starts at a valid B: itself, unless its coefficients follow B.
+
+        Outer loops call it before each minimisation, on the constraint that the user gave, so that a line search sees
+        one function.
+        """
+        return self
 
     def linear_coefficient(self, size: int) -> float:
         """c_1: the gradient's diagonal at nodes on no cycle."""

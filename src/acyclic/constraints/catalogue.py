@@ -18,13 +18,15 @@ from math import comb, inf
 from typing import Any
 
 import numpy as np
-from scipy.linalg import expm, lapack
+from scipy.linalg import expm
 
-from acyclic._native import strong_components
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
 from acyclic.constraints.components import OnComponents
+from acyclic.constraints.following import Adaptive, AdaptiveTmpi
+from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
 from acyclic.constraints.perron import least_bound, perron, power_rounds
-from acyclic.constraints.powers import PowerChain, PowerSums
+from acyclic.constraints.powers import PowerChain
+from acyclic.constraints.resolvents import InverseTrace, LogDet
 from acyclic.errors import InputError
 
 
@@ -33,6 +35,7 @@ class Exponential(Constraint):
     """tr e^B − d (Zheng et al. 2018): c_i = 1/i!."""
 
     name = "exponential"
+    is_trace = True
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
@@ -50,6 +53,7 @@ class Binomial(Constraint):
     """tr (I + αB)^d − d (Yu et al. 2019), α = 1/d unless given: c_i = C(d, i) αⁱ."""
 
     name = "binomial"
+    is_trace = True
     alpha: float | None = None
 
     def __post_init__(self) -> None:
@@ -85,6 +89,7 @@ class Polynomial(Constraint):
     """
 
     name = "polynomial"
+    is_trace = True
     coefficients: Callable[[int], float] | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -204,191 +209,11 @@ class SpectralRadius(Constraint):
         return Evaluation(value, gradient.astype(B.dtype), None)
 
 
-@dataclass(frozen=True)
-class Tmpi(Constraint):
-    """Truncated matrix power iteration (Algorithm 1): Σ_{i ≤ k} tr Bⁱ, k the first i ≥ 2 with max Bⁱ ≤ eps, or d."""
-
-    name = "tmpi"
-    eps: float = 1e-6
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.eps < inf:
-            raise InputError(f"eps has to be at least 0 and finite; got {self.eps}")
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        return self._partial_sum(B, lambda i: 1.0, size, self.eps)[0]
-
-
-@dataclass(frozen=True)
-class Geometric(Constraint):
-    """Σ_{i ≤ d} tr Bⁱ, one product per term."""
-
-    name = "geometric"
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        partial, top = self._partial_sum(B, lambda i: 1.0, size)
-        return partial._replace(order=size) if top == 0 else partial
-
-
-@dataclass(frozen=True)
-class FastTmpi(Constraint):
-    """Fast truncated matrix power iteration: the geometric sum at orders 2, 4, 8, … until max Bⁱ ≤ eps.
-
-    Follows Corollary 1 of the paper, whose Algorithm 2 is misprinted. ``loop="paper"`` doubles while i ≤ d, so the
-    order reached may be 2d; ``loop="repository"`` (the authors' NumPy code) doubles while 2i is at most the next power
-    of two of d.
-    The last square is not formed where d·max(P)² ≤ eps proves that it ends the loop, nor at the last order.
-    """
-
-    name = "fast-tmpi"
-    eps: float = 1e-6
-    loop: str = "paper"
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.eps < inf:
-            raise InputError(f"eps has to be at least 0 and finite; got {self.eps}")
-        if self.loop not in ("paper", "repository"):
-            raise InputError(f'loop has to be "paper" or "repository"; got {self.loop!r}')
-
-    def _last_order(self, size: int) -> int:
-        power = 1 << (size - 1).bit_length()
-        return power if self.loop == "repository" or power > size else 2 * power
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        d, largest, last = len(B), LARGEST[B.dtype], max(self._last_order(size), 2)
-        work = self._borrow((4, d, d), B.dtype)
-        sums, top = PowerSums(work, B), float(B.max())
-        while top <= largest and 2 * sums.i < last and d * top * top > self.eps:
-            sums.double()
-            top = float(sums.P.max())
-            if top <= self.eps:
-                break
-        if sums.i == last or top > largest or (sums.i > 1 and top <= self.eps):
-            result = Evaluation(sums.value, sums.gradient().copy(), sums.i, top <= largest)
-        else:
-            value, gradient = sums.final()
-            result = Evaluation(value, gradient.copy(), 2 * sums.i)
-        self._give_back(work)
-        return result
-
-
-@dataclass(frozen=True)
-class FastGeometric(Constraint):
-    """Σ_{i ≤ d} tr Bⁱ, exactly, with d built from its binary digits: at most 3 log₂ d + popcount(d) products."""
-
-    name = "fast-geometric"
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        d, largest = len(B), LARGEST[B.dtype]
-        work = self._borrow((4, d, d), B.dtype)
-        sums, A, top = PowerSums(work, B), np.ascontiguousarray(B.T), float(B.max())
-        for digit in f"{size:b}"[1:]:
-            if 2 * sums.i == size and top <= largest:
-                value, gradient = sums.final()
-                result = Evaluation(value, gradient.copy(), size)
-                break
-            if top <= largest and top > 0:
-                sums.double()
-                top = float(sums.P.max())
-            if digit == "1" and 0 < top <= largest:
-                sums.increment(A)
-                top = float(sums.P.max())
-        else:
-            order = size if top == 0 else sums.i
-            result = Evaluation(sums.value, sums.gradient().copy(), order, top <= largest)
-        self._give_back(work)
-        return result
-
-
-@dataclass(frozen=True)
-class _Resolvent(Constraint):
-    s: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.s < inf:
-            raise InputError(f"s has to be positive; got {self.s}")
-
-    def linear_coefficient(self, size: int) -> float:
-        """See Constraint."""
-        return 1 / self.s
-
-    def _inverse(self, B: Matrix) -> tuple[float, Matrix] | None:
-        """log det(I − B/s) and (sI − B)⁻ᵀ, or None outside ρ(B) < s, where some entry of the inverse is negative.
-
-        Where the first attempt is ill-conditioned, a second one takes the nodes in an order that makes B
-        block-triangular by components: on a DAG it is triangular, so that determinant and inverse are exact.
-        """
-        found = self._factored(B)
-        if found is not None and found[1].max() <= 1e6:
-            return found
-        _, _, labels = strong_components(np.ascontiguousarray(B > 0).view(np.uint8))
-        order = np.argsort(labels, kind="stable")
-        found = self._factored(B[np.ix_(order, order)])
-        if found is None:
-            return None
-        inverse = np.empty_like(B)
-        inverse[np.ix_(order, order)] = found[1]
-        return found[0], inverse
-
-    def _factored(self, B: Matrix) -> tuple[float, Matrix] | None:
-        M = -B.T
-        M.flat[:: len(B) + 1] += self.s
-        getrf, getri = (lapack.dgetrf, lapack.dgetri) if M.dtype == np.float64 else (lapack.sgetrf, lapack.sgetri)
-        lu, pivots, info = getrf(M, overwrite_a=True)
-        if info:
-            return None
-        logarithm = float(np.log(np.abs(lu.diagonal()) / self.s).sum())
-        inverse, info = getri(lu, pivots, overwrite_lu=True)
-        top, slack = inverse.max(), 100 * np.finfo(B.dtype).eps
-        if info or not top < inf or not inverse.min() >= -slack * top:
-            return None
-        return logarithm, np.ascontiguousarray(np.maximum(inverse, 0, out=inverse))
-
-
-@dataclass(frozen=True)
-class LogDet(_Resolvent):
-    """−log det(sI − B) + d log s (Bello et al. 2022) on ρ(B) < s: c_i = 1/(i sⁱ). Outside, the first 64 terms."""
-
-    name = "log-det"
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        found = self._inverse(B)
-        if found is None:
-            return self._partial_sum(B, lambda i: 1 / (i * self.s**i), min(size, 64))[0]._replace(in_domain=False)
-        return Evaluation(max(-found[0], 0.0), found[1], None)
-
-
-@dataclass(frozen=True)
-class InverseTrace(_Resolvent):
-    """tr (I − B/s)⁻¹ − d on ρ(B) < s: c_i = 1/sⁱ. Outside, the first 64 terms.
-
-    For s = 1 this is the limit that TMPI truncates, at the cost of one inverse and one product.
-    """
-
-    name = "inverse-trace"
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint: with Y = (sI − B)⁻¹ it is Σ Y∘Bᵀ, free of cancellation, and G = s (Y²)ᵀ."""
-        found = self._inverse(B)
-        if found is None:
-            return self._partial_sum(B, lambda i: self.s**-i, min(size, 64))[0]._replace(in_domain=False)
-        Y = found[1]
-        gradient = Y @ Y
-        if self.s != 1:
-            gradient *= B.dtype.type(self.s)
-        return Evaluation(float(np.vdot(Y, B)), gradient, None)
-
-
 CONSTRAINTS: dict[str, type[Constraint]] = {
     kind.name: kind
     for kind in (
         Exponential, Binomial, Polynomial, SingleTerm, SpectralRadius, Geometric, FastGeometric, Tmpi, FastTmpi,
-        LogDet, InverseTrace,
+        LogDet, InverseTrace, Adaptive, AdaptiveTmpi,
     )
 }  # fmt: skip
 
@@ -400,7 +225,8 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     ----------
     name : str or Constraint
         exponential, binomial, polynomial, single-term, spectral-radius, geometric, fast-geometric, tmpi, fast-tmpi,
-        log-det or inverse-trace; a constraint object is passed through.
+        log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius. A constraint
+        object is passed through.
     components : bool
         Evaluate on strongly connected components only: see `OnComponents`.
     **options

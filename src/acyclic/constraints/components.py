@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -31,6 +31,11 @@ class OnComponents(Constraint):
     def __post_init__(self) -> None:
         if self.constraint.support == "all":
             raise InputError("this constraint depends on edges outside of the components; leave components=True away")
+
+    def for_point(self, B: Matrix) -> Constraint:
+        """See Constraint."""
+        moved = self.constraint.for_point(B)
+        return self if moved is self.constraint else replace(self, constraint=moved)
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""

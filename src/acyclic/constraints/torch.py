@@ -20,7 +20,10 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 from acyclic._native import strong_components
 from acyclic.constraints import catalogue as on_host
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
+from acyclic.constraints.following import Adaptive, AdaptiveTmpi
+from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
 from acyclic.constraints.powers import PowerSums
+from acyclic.constraints.resolvents import InverseTrace, LogDet
 from acyclic.errors import InputError
 
 __all__ = ["Evaluation", "dag_constraint", "evaluate", "value_and_gradient"]
@@ -126,7 +129,7 @@ def _power_sums(A: Tensor) -> PowerSums:
     return PowerSums(A.new_empty((4, *A.shape)), A.T, torch.matmul)
 
 
-def _fast_tmpi(A: Tensor, chosen: on_host.FastTmpi) -> Evaluation:
+def _fast_tmpi(A: Tensor, chosen: FastTmpi) -> Evaluation:
     sums, largest, last = _power_sums(A), GUARD[A.dtype], max(chosen._last_order(len(A)), 2)
     top = float(A.max())
     while sums.i < last and top <= largest and (sums.i == 1 or top > chosen.eps):
@@ -135,7 +138,12 @@ def _fast_tmpi(A: Tensor, chosen: on_host.FastTmpi) -> Evaluation:
     return Evaluation(sums.value, sums.gradient(), sums.i == last or top <= largest)
 
 
-def _fast_geometric(A: Tensor, chosen: on_host.FastGeometric) -> Evaluation:
+def _adaptive_tmpi(A: Tensor, chosen: AdaptiveTmpi) -> Evaluation:
+    found = _fast_tmpi(A / chosen.s, chosen)
+    return found._replace(gradient=found.gradient / chosen.s)
+
+
+def _fast_geometric(A: Tensor, chosen: FastGeometric) -> Evaluation:
     sums, largest, top = _power_sums(A), GUARD[A.dtype], float(A.max())
     for digit in f"{len(A):b}"[1:]:
         if 0 < top <= largest:
@@ -221,14 +229,14 @@ def _factored(A: Tensor, s: float) -> tuple[float, Tensor] | None:
     return logarithm, inverse.clamp_(min=0)
 
 
-def _log_det(A: Tensor, chosen: on_host.LogDet) -> Evaluation:
+def _log_det(A: Tensor, chosen: LogDet) -> Evaluation:
     found = _resolvent(A, chosen.s)
     if found is None:
         return _outside(A, lambda i: 1 / (i * chosen.s**i), min(len(A), 64))
     return Evaluation(max(-found[0], 0.0), found[1])
 
 
-def _inverse_trace(A: Tensor, chosen: on_host.InverseTrace) -> Evaluation:
+def _inverse_trace(A: Tensor, chosen: InverseTrace) -> Evaluation:
     found = _resolvent(A, chosen.s)
     if found is None:
         return _outside(A, lambda i: chosen.s**-i, min(len(A), 64))
@@ -241,10 +249,12 @@ FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
     on_host.Binomial: _binomial,
     on_host.Polynomial: lambda A, chosen: _series(A, chosen._coefficient(len(A)), len(A)),
     on_host.SingleTerm: _single_term,
-    on_host.Tmpi: lambda A, chosen: _series(A, lambda i: 1.0, len(A), chosen.eps),
-    on_host.Geometric: lambda A, chosen: _series(A, lambda i: 1.0, len(A)),
-    on_host.FastTmpi: _fast_tmpi,
-    on_host.FastGeometric: _fast_geometric,
-    on_host.LogDet: _log_det,
-    on_host.InverseTrace: _inverse_trace,
+    Tmpi: lambda A, chosen: _series(A, lambda i: 1.0, len(A), chosen.eps),
+    Geometric: lambda A, chosen: _series(A, lambda i: 1.0, len(A)),
+    FastTmpi: _fast_tmpi,
+    FastGeometric: _fast_geometric,
+    LogDet: _log_det,
+    InverseTrace: _inverse_trace,
+    Adaptive: _inverse_trace,
+    AdaptiveTmpi: _adaptive_tmpi,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,6 +112,19 @@ class Problem:
         if given.shape != (self.d, self.d) or not np.isfinite(given).all():
             raise InputError(f"the start has to be a finite ({self.d}, {self.d}) matrix; got shape {given.shape}")
         return self.inside(given)
+
+    def starting_at(self, weights: Floats) -> Problem:
+        """The problem of a minimisation from these weights: itself, unless its constraint follows the point."""
+        constraint = self.constraint.for_point(weights * weights)
+        if constraint is self.constraint:
+            return self
+        moved = copy(self)
+        moved.constraint = constraint
+        return moved
+
+    def h(self, weights: Floats) -> float:
+        """The constraint's value alone."""
+        return self.constraint.evaluate_block(weights * weights, self.d).value
 
     def at(self, weights: Floats, penalty: Penalty) -> Point:
         """Evaluate; the total is infinite where the constraint's defining series diverges."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acyclic.constraints.base import Constraint, Evaluation, Matrix, Support
@@ -58,6 +58,11 @@ class Capped(Constraint):
     def support(self) -> Support:  # type: ignore[override]
         """That of the constraint inside."""
         return self.inside.support
+
+    def for_point(self, B: Matrix) -> Constraint:
+        """See Constraint; the count goes on."""
+        moved = self.inside.for_point(B)
+        return self if moved is self.inside else replace(self, inside=moved)
 
     def linear_coefficient(self, size: int) -> float:
         """See Constraint."""

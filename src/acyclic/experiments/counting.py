@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import lapack
 
-from acyclic.constraints import catalogue, perron
+from acyclic.constraints import catalogue, perron, resolvents
 from acyclic.constraints.base import Constraint
 from acyclic.experiments.series import needed_order
 from acyclic.types import Floats
@@ -141,7 +141,7 @@ class _Tally:
 
         proxy = type("Lapack", (), {name: staticmethod(counts(name)) for name in OPERATIONS})
         with _SWAP:
-            before = {module: vars(module)["lapack"] for module in (catalogue, perron)}
+            before = {module: vars(module)["lapack"] for module in (perron, resolvents)}
             try:
                 for module in before:
                     vars(module)["lapack"] = proxy

@@ -129,7 +129,8 @@ class NoCurl(ContinuousLearner):
         def run(state: State) -> None:
             for weight in (self.lambda1, self.lambda2)[state.round :]:
                 state.shortfall = None
-                point = minimise(problem, Penalty(alpha=weight), state, monitor, "potential")
+                task = problem.starting_at(state.weights)
+                point = minimise(task, Penalty(alpha=weight), state, monitor, "potential")
                 state.accept(weights=point.weights, h=point.h, round=state.round + 1)
                 monitor.tick(state, "potential", point.objective, point.h, weight, ended=True)
             state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)

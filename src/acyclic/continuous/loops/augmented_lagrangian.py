@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from acyclic.continuous.problem import Minimiser, Penalty, Point, Problem
 from acyclic.facts import Ended
@@ -15,7 +16,8 @@ class AugmentedLagrangian:
 
     While h has not fallen to ``ratio`` times its last value, ρ grows by ``growth`` and the problem is solved again from
     the last accepted point; then α += ρh. Ends at h ≤ ``h_tol`` or ρ ≥ ``rho_max``. With ``multiplier=False`` α stays 0
-    and ρ grows after every solve: the quadratic penalty method (Ng et al. 2022).
+    and ρ grows after every solve: the quadratic penalty method (Ng et al. 2022). A constraint that follows the point is
+    set before each solve.
     """
 
     h_tol: float = 1e-8
@@ -29,8 +31,11 @@ class AugmentedLagrangian:
         """Run from a state to the end of the schedule, in place."""
         stage = "augmented Lagrangian" if self.multiplier else "quadratic penalty"
         while state.round < self.max_rounds and state.rho < self.rho_max and not state.h <= self.h_tol:
-            rho = state.rho
-            point = minimise(problem, Penalty(rho, state.alpha), state, monitor, stage)
+            rho, task = state.rho, problem.starting_at(state.weights)
+            if task is not problem and state.h < inf:
+                # The next value is measured against one of the same function.
+                state.h = task.h(state.weights)
+            point = minimise(task, Penalty(rho, state.alpha), state, monitor, stage)
             self._follow(state, point)
             monitor.tick(state, stage, point.objective, point.h, rho, ended=True)
             del point  # three matrices that the next minimisation has no use for

@@ -19,7 +19,8 @@ class CentralPath:
         """Run from a state to the end of the path, in place."""
         while state.round < len(self.path):
             mu = self.path[state.round]
-            point = minimise(problem, Penalty(0.0, 1 / mu), state, monitor, "central path")
+            task = problem.starting_at(state.weights)
+            point = minimise(task, Penalty(0.0, 1 / mu), state, monitor, "central path")
             state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "central path", point.objective, point.h, 1 / mu, ended=True)
         state.finish(Ended.PATH_FOLLOWED, mu=self.path[-1])

@@ -27,7 +27,7 @@ class SoftPenalty:
         penalties = [self.alpha] if self.detour is None else [self.detour * self.alpha, self.alpha]
         for task, alpha in list(product((*self.way, problem), penalties))[state.round :]:
             state.shortfall = None
-            point = minimise(task, Penalty(0.0, alpha), state, monitor, "soft penalty")
+            point = minimise(task.starting_at(state.weights), Penalty(0.0, alpha), state, monitor, "soft penalty")
             state.accept(weights=point.weights, h=point.h, round=state.round + 1)
             monitor.tick(state, "soft penalty", point.objective, point.h, alpha, ended=True)
         state.end = state.shortfall or Fact.of(Ended.MINIMUM_REACHED)

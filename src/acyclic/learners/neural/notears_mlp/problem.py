@@ -10,6 +10,7 @@ Parameters are held as an array (d, P) on the host; whoever predicts keeps the r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,20 @@ class NonlinearProblem:
     def strengths(self, flat: Floats) -> Floats:
         """√A, (d, d), of the parameters as a state holds them."""
         return np.asarray(np.sqrt(self.squares(flat.reshape(self.shape))))
+
+    def starting_at(self, flat: Floats) -> NonlinearProblem:
+        """The problem of a minimisation from these parameters: itself, unless its constraint follows the point."""
+        constraint = self.constraint.for_point(self.squares(flat.reshape(self.shape)))
+        if constraint is self.constraint:
+            return self
+        moved = copy(self)
+        moved.constraint = constraint
+        return moved
+
+    def h(self, flat: Floats) -> float:
+        """The constraint's value alone."""
+        A = self.squares(flat.reshape(self.shape))
+        return self.constraint.evaluate_block(A, len(A)).value
 
     def at(self, parameters: Floats, penalty: Penalty, prediction: Prediction | None = None) -> Point:
         """Evaluate; the total is infinite where the constraint's defining series diverges, or the loss overflows."""
