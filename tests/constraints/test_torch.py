@@ -148,7 +148,7 @@ def test_wrong_matrices_are_named(wrong):
 
 
 def test_every_constraint_has_a_device_form_but_those_that_are_told():
-    assert {kind.name for kind in CONSTRAINTS.values() if kind not in bridge.FORMS} == {"spectral-radius"}
+    assert {kind.name for kind in CONSTRAINTS.values() if kind not in bridge.FORMS} == {"spectral-radius", "balanced"}
 
 
 def test_devices_take_the_device_form(monkeypatch):

@@ -2,7 +2,7 @@
 
 Every constraint takes a non-negative matrix ``B`` (``B = W∘W`` for weights ``W``), is zero exactly on acyclic supports
 (up to what its docstring says) and gives the gradient ``G = ∂h/∂B``; with respect to ``W`` it is ``2 W∘G``. Apart from
-the single term and the spectral radius, each is a power series ``Σ c_i tr Bⁱ`` with ``c_i > 0``, and its gradient is
+the single term, the spectral radius and the balanced form, each is a power series ``Σ c_i tr Bⁱ`` with ``c_i > 0``, and its gradient is
 ``Σ i c_i (Bⁱ⁻¹)ᵀ``. All powers are taken of ``Bᵀ``, which yields ``G`` without a transposition, and only non-negative
 terms are ever added: on a DAG such sums are exactly 0.0.
 
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
+from acyclic.constraints.balanced import Balanced
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
 from acyclic.constraints.components import OnComponents
 from acyclic.constraints.following import Adaptive, AdaptiveTmpi
@@ -213,7 +214,7 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
     kind.name: kind
     for kind in (
         Exponential, Binomial, Polynomial, SingleTerm, SpectralRadius, Geometric, FastGeometric, Tmpi, FastTmpi,
-        LogDet, InverseTrace, Adaptive, AdaptiveTmpi,
+        LogDet, InverseTrace, Adaptive, AdaptiveTmpi, Balanced,
     )
 }  # fmt: skip
 
@@ -225,8 +226,8 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     ----------
     name : str or Constraint
         exponential, binomial, polynomial, single-term, spectral-radius, geometric, fast-geometric, tmpi, fast-tmpi,
-        log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius. A constraint
-        object is passed through.
+        log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius; or balanced,
+        which no cycle is too long or too weak for. A constraint object is passed through.
     components : bool
         Evaluate on strongly connected components only: see `OnComponents`.
     **options

@@ -1,6 +1,6 @@
 """The largest eigenvalue of a non-negative matrix, its gradient, the LEAST bound on it, and NOBEARS' estimate."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +31,21 @@ def perron(B: Matrix) -> tuple[float, Matrix]:
     return best, gradient
 
 
-def _irreducible(B: Matrix, tolerance: float = 4e-16, rounds: int = 60) -> tuple[float, Matrix]:
-    """Perron root and gradient of an irreducible matrix by Noda's iteration.
+class Root(NamedTuple):
+    """The Perron root of an irreducible B, and A = D⁻¹BD/``largest``, D = diag(``scale``), by which it was found."""
+
+    value: float
+    A: Matrix
+    scale: Matrix
+    largest: float
+    upper: float
+    """Upper end of the root of A."""
+    vector: Matrix
+    """Right Perron vector of A."""
+
+
+def irreducible_root(B: Matrix, tolerance: float = 4e-16, rounds: int = 60) -> Root:
+    """Perron root of an irreducible matrix by Noda's iteration.
 
     x ← (λI − B)⁻¹x with λ = max (Bx)/x converges quadratically and from above; min and max of (Bx)/x enclose the root,
     so the stopping test is a proof. Balancing by powers of two keeps long weak cycles within range.
@@ -55,10 +68,16 @@ def _irreducible(B: Matrix, tolerance: float = 4e-16, rounds: int = 60) -> tuple
         if not width < gap:
             break
         x, upper, gap = y, value, width
-    left = _left_vector(A, upper)
-    u, v = x * scale, left / scale
+    return Root((upper - gap / 2) * largest, A, scale, largest, upper, x)
+
+
+def _irreducible(B: Matrix) -> tuple[float, Matrix]:
+    """Perron root and gradient of an irreducible matrix."""
+    root = irreducible_root(B)
+    left = _left_vector(root.A, root.upper)
+    u, v = root.vector * root.scale, left / root.scale
     u, v = u / u.max(), v / v.max()
-    return (upper - gap / 2) * largest, np.outer(v, u) / float(v @ u)
+    return root.value, np.outer(v, u) / float(v @ u)
 
 
 def _first_vector(A: Matrix) -> Matrix:
