@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from torch import nn
 
 import acyclic
-from acyclic.constraints.torch import dag_constraint
+from acyclic.constraints.autograd import dag_constraint
 from acyclic.learners.neural.notears_mlp.learner import NotearsMlp
 
 
@@ -78,14 +78,14 @@ class Published(nn.Module):
     def evaluate(self, flat, rho, alpha):
         self.load(flat)
         self.zero_grad()
-        h = dag_constraint(self.squares(), self.constraint)
+        h = dag_constraint(self.squares(), self.constraint, of="matrix")
         total = self.objective() + 0.5 * rho * h * h + alpha * h
         total.backward()
         return total.item(), np.concatenate([parameter.grad.numpy().ravel() for parameter in self.parameters()])
 
     @torch.no_grad()
     def state(self):
-        return self.objective().item(), dag_constraint(self.squares(), self.constraint).item()
+        return self.objective().item(), dag_constraint(self.squares(), self.constraint, of="matrix").item()
 
 
 class OutOfTimeError(Exception):

@@ -25,16 +25,18 @@ def _find_homes(path: Path) -> dict[str, str]:
 
 # Public names are listed in __init__.pyi and imported at first use, so that `import acyclic` costs milliseconds.
 _HOMES = _find_homes(Path(__file__).with_suffix(".pyi"))
-__all__ = sorted(name for name in _HOMES if not name.startswith("_"))
+# The modules among them are no part of ``from acyclic import *``: they need packages that may not be there.
+__all__ = sorted(name for name, home in _HOMES.items() if home != __name__ and not name.startswith("_"))
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'acyclic' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    home = _HOMES[name]
+    value = import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *_HOMES})

@@ -1,4 +1,5 @@
 # The public names, listed once: type checkers read this file, and __init__.py imports a name from where it says.
+from acyclic import torch as torch
 from acyclic._version import __version__ as __version__
 from acyclic.constraints.base import Constraint as Constraint
 from acyclic.constraints.catalogue import constraint as constraint

@@ -2,9 +2,9 @@
 
 Every constraint takes a non-negative matrix ``B`` (``B = W∘W`` for weights ``W``), is zero exactly on acyclic supports
 (up to what its docstring says) and gives the gradient ``G = ∂h/∂B``; with respect to ``W`` it is ``2 W∘G``. Apart from
-the single term, the spectral radius and the balanced form, each is a power series ``Σ c_i tr Bⁱ`` with ``c_i > 0``, and its gradient is
-``Σ i c_i (Bⁱ⁻¹)ᵀ``. All powers are taken of ``Bᵀ``, which yields ``G`` without a transposition, and only non-negative
-terms are ever added: on a DAG such sums are exactly 0.0.
+the single term, the spectral radius and the balanced form, each is a power series ``Σ c_i tr Bⁱ`` with ``c_i > 0``, and
+its gradient is ``Σ i c_i (Bⁱ⁻¹)ᵀ``. All powers are taken of ``Bᵀ``, which yields ``G`` without a transposition; only
+non-negative terms are ever added: on a DAG such sums are exactly 0.0.
 
 Far from a DAG the powers explode. No power beyond the first that exceeds ``LARGEST[dtype]`` is used: what is returned
 then is the exact value and gradient of the series cut there, finite, and a line search that sees it steps back.

@@ -1,4 +1,4 @@
-"""The DAG constraints for torch: one differentiable function, with the analytic gradient and no tape behind it.
+"""The DAG constraints on tensors: value and analytic gradient, no tape behind them.
 
 On the CPU a tensor is read in place by `acyclic.constraints.catalogue`. On other devices the powers are taken there, by
 the same sums with the same guards; only a number per power comes back. Constraints without such a form (the spectral
@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import FunctionCtx, once_differentiable
 
 from acyclic._native import strong_components
 from acyclic.constraints import catalogue as on_host
@@ -26,7 +25,7 @@ from acyclic.constraints.powers import PowerSums
 from acyclic.constraints.resolvents import InverseTrace, LogDet
 from acyclic.errors import InputError
 
-__all__ = ["Evaluation", "dag_constraint", "evaluate", "value_and_gradient"]
+__all__ = ["Evaluation", "evaluate", "value_and_gradient"]
 
 GUARD = {torch.float64: LARGEST[np.dtype(np.float64)], torch.float32: LARGEST[np.dtype(np.float32)]}
 
@@ -39,56 +38,28 @@ class Evaluation(NamedTuple):
     in_domain: bool = True
 
 
-def dag_constraint(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> Tensor:
-    """h(B) as a tensor of no dimensions, differentiable once.
+def value_and_gradient(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> tuple[float, Tensor]:
+    """h(B) and ∂h/∂B, shape (d, d), for training loops that are written by hand.
 
     Parameters
     ----------
     B : Tensor (d, d)
-        Non-negative; ``W * W`` for weights ``W``. On any device, in single or double precision.
+        Non-negative; on any device, in single or double precision.
     constraint : str or Constraint
         Any name that `acyclic.constraint` takes, or an object that it returned.
-
-    Examples
-    --------
-    >>> import torch
-    >>> W = torch.tensor([[0.0, 1.0], [0.5, 0.0]], dtype=torch.float64, requires_grad=True)
-    >>> h = dag_constraint(W * W)
-    >>> h.backward()
-    >>> h.item(), W.grad.tolist()
-    (0.625, [[0.0, 1.5], [3.0, 0.0]])
     """
-    value: Tensor = _Bridge.apply(B, on_host.constraint(constraint))  # type: ignore[no-untyped-call]
-    return value
-
-
-def value_and_gradient(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> tuple[float, Tensor]:
-    """h(B) and ∂h/∂B, shape (d, d), for training loops that are written by hand; arguments as for `dag_constraint`."""
     found = evaluate(B, constraint)
     return found.value, found.gradient
 
 
 def evaluate(B: Tensor, constraint: str | Constraint = "fast-tmpi") -> Evaluation:
-    """Value and gradient, and whether B lies in the constraint's domain; arguments as for `dag_constraint`."""
+    """Value and gradient, and whether B lies in the constraint's domain; see `value_and_gradient`."""
     chosen, A = on_host.constraint(constraint), B.detach()
     if A.dtype not in GUARD:
-        A = A.double()
+        A = A.float() if A.dtype in (torch.float16, torch.bfloat16) else A.double()
     if A.device.type == "cpu":
         return _on_host(A, chosen)
     return evaluate_on_device(A, chosen)
-
-
-class _Bridge(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: FunctionCtx, B: Tensor, chosen: Constraint) -> Tensor:
-        found = evaluate(B, chosen)
-        ctx.save_for_backward(found.gradient.to(B.dtype))
-        return B.new_tensor(found.value)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
-        return slope * ctx.saved_tensors[0], None
 
 
 def _on_host(A: Tensor, chosen: Constraint) -> Evaluation:

@@ -31,7 +31,7 @@ from acyclic.running import State
 from acyclic.scores.additive import AdditiveModel
 
 torch = pytest.importorskip("torch")
-from acyclic.constraints.torch import dag_constraint  # noqa: E402
+from acyclic.constraints.autograd import dag_constraint  # noqa: E402
 from acyclic.learners.neural.dag_gnn import training as gnn  # noqa: E402 - after the check that torch is there
 from acyclic.learners.neural.dag_gnn.networks import DenseNetworks, PiecewiseLinearNetworks  # noqa: E402
 
@@ -66,7 +66,7 @@ def naive_loss(model, vector, rows, penalty, l1):
     features = torch.linalg.inv(identity - A.T) @ (Z + shift) - shift
     decoded = torch.relu(features @ V1.T + c1) @ V2.T + c2
     loss = 0.5 * (Z**2).sum() / len(rows) + 0.5 * ((rows - decoded) ** 2).sum() / len(rows)
-    h = dag_constraint(A * A, model.constraint)
+    h = dag_constraint(A, model.constraint)
     extra = penalty.alpha * h + 0.5 * penalty.rho * h**2 + 100 * torch.trace(A * A) + l1 * A.abs().sum()
     return loss, extra
 

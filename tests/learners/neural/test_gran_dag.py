@@ -26,7 +26,7 @@ from acyclic.running import Monitor
 
 torch = pytest.importorskip("torch")
 
-from acyclic.constraints.torch import dag_constraint  # noqa: E402
+from acyclic.constraints.autograd import dag_constraint  # noqa: E402
 from acyclic.learners.neural.gran_dag.training import Networks, RmsProp, Schedule  # noqa: E402
 
 FAST = {"rate": 1e-2, "max_iterations": 301, "trees": 5}
@@ -123,7 +123,7 @@ def test_the_connectivity_and_the_penalty_gradient_are_those_of_the_tape(network
     made, columns = networks
 
     def penalty(naive):
-        h = dag_constraint(torch.stack([network.connectivity() for network in naive], dim=1), name)
+        h = dag_constraint(torch.stack([network.connectivity() for network in naive], dim=1), name, of="matrix")
         return mean_loss(naive, columns.T) + 0.7 * h + 0.5 * 30.0 * h**2
 
     naive = [NaiveNetwork(made, j) for j in range(4)]
