@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import expm
 
+from acyclic.constraints.analytic import MOST, Analytic
 from acyclic.constraints.balanced import Balanced
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
 from acyclic.constraints.components import OnComponents
@@ -216,7 +217,9 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
         Exponential, Binomial, Polynomial, SingleTerm, SpectralRadius, Geometric, FastGeometric, Tmpi, FastTmpi,
         LogDet, InverseTrace, Adaptive, AdaptiveTmpi, Balanced,
     )
-}  # fmt: skip
+} | {"analytic": Analytic}  # fmt: skip
+# Names that stand for a constraint with options.
+SHORT: dict[str, tuple[str, dict[str, Any]]] = {f"analytic-{n}": ("analytic", {"order": n}) for n in range(MOST + 1)}
 
 
 def constraint(name: str | Constraint, *, components: bool = False, **options: Any) -> Constraint:
@@ -226,8 +229,10 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     ----------
     name : str or Constraint
         exponential, binomial, polynomial, single-term, spectral-radius, geometric, fast-geometric, tmpi, fast-tmpi,
-        log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius; or balanced,
-        which no cycle is too long or too weak for. A constraint object is passed through.
+        log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius; balanced,
+        which no cycle is too long or too weak for; or analytic-0 to analytic-8, short for analytic with an ``order``,
+        which can be added, multiplied and derived (`acyclic.constraints.analytic`). A constraint object is passed
+        through.
     components : bool
         Evaluate on strongly connected components only: see `OnComponents`.
     **options
@@ -246,9 +251,11 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
         if options:
             raise InputError(f"options {sorted(options)} cannot be added to a constraint object; give its name instead")
     else:
+        name, more = SHORT.get(name, (name, {})) if isinstance(name, str) else (name, {})
+        options = {**more, **options}
         kind = CONSTRAINTS.get(name) if isinstance(name, str) else None
         if kind is None:
-            raise InputError(f"there is no constraint {name!r}; choose one of {', '.join(CONSTRAINTS)}")
+            raise InputError(f"there is no constraint {name!r}; choose one of {', '.join((*CONSTRAINTS, *SHORT))}")
         accepted = [option.name for option in fields(kind) if option.init]
         unknown = sorted(set(options) - set(accepted))
         if unknown:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from acyclic._native import strong_components
 from acyclic.constraints import catalogue as on_host
+from acyclic.constraints.analytic import Analytic
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
 from acyclic.constraints.following import Adaptive, AdaptiveTmpi
 from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
@@ -215,6 +216,24 @@ def _inverse_trace(A: Tensor, chosen: InverseTrace) -> Evaluation:
     return Evaluation(float((Y.T * A).sum()), chosen.s * (Y @ Y))
 
 
+def _analytic(A: Tensor, chosen: Analytic) -> Evaluation:
+    found, (factor, m) = _resolvent(A, chosen.s), chosen._power()
+    if found is None:
+        c = chosen.coefficients(min(len(A), 64))
+        return _outside(A, lambda i: float(c[i]), len(c) - 1)
+    if m == 0:
+        return Evaluation(max(-found[0], 0.0), found[1])
+    Z = chosen.s * found[1]
+    sums, power = Z, Z @ Z
+    for _ in range(m - 1):
+        sums, power = sums + power, power @ Z
+    value, gradient = factor / chosen.s * float((sums.T * A).sum()), power * (factor * m / chosen.s)
+    if not (value < LARGEST_VALUE and float(gradient.max()) < inf):
+        c = chosen.coefficients(min(len(A), 64))
+        return _outside(A, lambda i: float(c[i]), len(c) - 1)
+    return Evaluation(value, gradient)
+
+
 FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
     on_host.Exponential: _exponential,
     on_host.Binomial: _binomial,
@@ -228,4 +247,5 @@ FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
     InverseTrace: _inverse_trace,
     Adaptive: _inverse_trace,
     AdaptiveTmpi: _adaptive_tmpi,
+    Analytic: _analytic,
 }
