@@ -13,12 +13,12 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from acyclic.constraints.powers import PowerSums
 from acyclic.errors import InputError
+from acyclic.types import Floats
 
-Floats = NDArray[np.float64]
 FORMS = ("geometric", "inverse-trace", "log-det")
 # As for dense matrices in double precision: no power beyond the first that exceeds this is used.
 LARGEST = 1e60
