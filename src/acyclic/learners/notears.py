@@ -22,6 +22,7 @@ from acyclic.facts import Orientation
 from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
+from acyclic.scores.concomitant import Colide, ColideUnequal
 from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
 from acyclic.types import Callback, Floats
 
@@ -29,6 +30,8 @@ SOLVERS = ("augmented-lagrangian", "quadratic-penalty", "central-path")
 # The losses F by name: those that moments determine, and those that need rows.
 OF_MOMENTS: dict[str, Callable[[Moments], Score]] = {
     "l2": LeastSquares,
+    "colide": Colide,
+    "colide-unequal": ColideUnequal,
     "likelihood": GaussianEqualVariance,
 }
 OF_ROWS: dict[str, Callable[..., Score]] = {"logistic": Logistic, "poisson": Poisson}
@@ -44,13 +47,15 @@ class Notears(ContinuousLearner):
     constraint : str or Constraint
         The DAG constraint h: any name that `acyclic.constraint` takes, or an object that it returned.
     l1 : float, optional
-        Weight of the L1 term; the published 0.1, or 0.05 for the likelihood, whose scale is another, if left out.
+        Weight of the L1 term; the published 0.1, or 0.05 for the likelihood and for CoLiDE, whose scales are others,
+        if left out.
     threshold : float
         Weights below it, in absolute value, are cut.
-    loss : {"auto", "l2", "likelihood", "logistic", "poisson"}
-        F: least squares (1/2n)‖X − XW‖² of centred columns; the likelihood of Gaussian noise with one variance, which
-        finds better graphs along the central path; or the losses for columns of 0 and 1, or of counts. "auto" is the
-        likelihood for the central path and least squares for the published loops.
+    loss : {"auto", "l2", "colide", "colide-unequal", "likelihood", "logistic", "poisson"}
+        F: least squares (1/2n)‖X − XW‖² of centred columns; CoLiDE, the same divided by a noise scale that is
+        estimated along with W, √(d tr R) or Σ √R_jj for the covariance R of the residuals; the likelihood of Gaussian
+        noise with one variance, which finds better graphs along the central path; or the losses for columns of 0 and 1,
+        or of counts. "auto" is the likelihood for the central path and least squares for the published loops.
     solver : {"augmented-lagrangian", "quadratic-penalty", "central-path"}
         The outer loop: the published schedule; its variant without multiplier; or the path μ(F + l1‖W‖₁) + h for
         μ = 1, 0.1, 0.01, 0.001.
@@ -160,7 +165,7 @@ class Notears(ContinuousLearner):
     def _l1(self) -> float:
         if self.l1 is not None:
             return self.l1
-        return 0.05 if self._loss() == "likelihood" else 0.1
+        return 0.05 if self._loss() in ("likelihood", "colide", "colide-unequal") else 0.1
 
     def _score(self, table: Table) -> Score:
         loss = self._loss()
@@ -174,4 +179,7 @@ class Notears(ContinuousLearner):
 
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:
         orientation = Orientation.LOSS if self.needs_rows else Orientation.EQUAL_VARIANCES
+        if self._loss() == "colide-unequal":
+            # As for GOLEM: Gaussian noise of unequal variances identifies the equivalence class and no more.
+            orientation = Orientation.INDEPENDENCE
         return orientation, {"loss": self._loss(), "l1": self._l1(), "solver": self.solver}
