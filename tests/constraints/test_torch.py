@@ -22,7 +22,7 @@ OBJECTS = [
     constraint("fast-tmpi", eps=1e-2, loop="repository"),
     constraint("log-det", s=2.0),
     constraint("analytic-0"),
-    constraint("analytic-3", s=1.5).derivative(),
+    constraint("analytic-3", s=8.0).derivative(),
     constraint("inverse-trace", s=3.0),
     constraint("fast-tmpi", components=True),
 ]

@@ -79,7 +79,7 @@ def test_every_constraint_works_with_every_solver(name, solver, data):
     fit = Notears(constraint=name, solver=solver, h_tol=1e-2 if name == "spectral-radius" else 1e-8).fit(data.X)
     assert is_acyclic(fit.adjacency_matrix_) and fit.solution_.converged
     assert shd(data.graph, fit.causal_graph_) <= 3
-    assert fit.verdict_.settings["constraint"] == name
+    assert fit.verdict_.settings["constraint"] == constraint(name).name
 
 
 @pytest.mark.slow
