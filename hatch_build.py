@@ -3,8 +3,12 @@
 The system's C compiler is used where there is one; otherwise the build asks pip for ziglang, which is a C compiler in a
 wheel, so that an installation needs nothing but Python. The library is loaded with ctypes: it does not depend on the
 Python version, hence the py3-none-<platform> tag.
+
+Reports that learn again inside of the page need the kernels as a WebAssembly module too, which only ziglang compiles:
+it is made where ziglang is installed, and ACYCLIC_LIVE=1 in the environment asks pip for it, as releases do.
 """
 
+import os
 import runpy
 import sysconfig
 from pathlib import Path
@@ -20,7 +24,8 @@ class CustomBuildHook(BuildHookInterface):
         return runpy.run_path(str(Path(self.root) / NATIVE / "build.py"))
 
     def dependencies(self) -> list[str]:
-        return [] if self.recipe()["find_compiler"]() else ["ziglang"]
+        wanted = os.environ.get("ACYCLIC_LIVE") == "1" or not self.recipe()["find_compiler"]()
+        return ["ziglang"] if wanted else []
 
     def initialize(self, version: str, build_data: dict) -> None:
         if self.target_name != "wheel":
@@ -30,3 +35,6 @@ class CustomBuildHook(BuildHookInterface):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
         build_data["artifacts"].append(str(NATIVE / recipe["NAME"]))
+        if recipe["can_compile_wasm"]():
+            recipe["compile_wasm"](Path(self.root) / NATIVE / recipe["WASM"])
+            build_data["artifacts"].append(str(NATIVE / recipe["WASM"]))

@@ -1,6 +1,9 @@
 """Compile the kernels of this folder into one shared library: the recipe that the package's build and `make` share.
 
     python src/acyclic/_native/build.py [--sanitize] [LIBRARY]
+    python src/acyclic/_native/build.py --wasm [MODULE]
+
+The second is for reports, which learn again inside of the page; it needs ziglang.
 
 It stands alone, on the standard library: a build has neither NumPy nor this package yet.
 """
@@ -8,6 +11,7 @@ It stands alone, on the standard library: a build has neither NumPy nor this pac
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import shlex
 import shutil
@@ -22,6 +26,13 @@ NAME = "kernels" + {"darwin": ".dylib", "win32": ".dll"}.get(sys.platform, ".so"
 FLAGS = [
     *("-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"),
     *("-fvisibility=hidden", "-fPIC", "-shared"),
+]
+# A module without imports, of what a page needs: wasm/live.c calls it.
+WASM, WASM_SOURCES = "kernels.wasm", ("order.c", "selection.c", "exact.c", "wasm/live.c")
+WASM_FLAGS = [
+    *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-O2", "-s"),
+    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"),
+    *(f"-Wl,--export=live_{name}" for name in ("room", "free", "learn", "digest")),
 ]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 SANITIZE = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
@@ -59,6 +70,29 @@ def compile_kernels(library: Path, extra: Sequence[str] = (), folder: Path = FOL
     scratch.replace(library)
 
 
+def digest_wasm(folder: Path = FOLDER) -> str:
+    """What `digest_sources` is for the library, for the module."""
+    return digest_sources(folder) + digest_sources(folder / "wasm")
+
+
+def can_compile_wasm() -> bool:
+    """Whether ziglang, the one compiler that the module is made with, is at hand."""
+    return importlib.util.find_spec("ziglang") is not None
+
+
+def compile_wasm(module: Path, folder: Path = FOLDER) -> None:
+    """Compile the part of the kernels that a page runs."""
+    define = f'-DACYCLIC_DIGEST="{digest_wasm(folder)}"'
+    sources = [str(folder / name) for name in WASM_SOURCES]
+    scratch = module.with_suffix(f".{os.getpid()}.tmp")
+    command = [sys.executable, "-m", "ziglang", "cc", *WASM_FLAGS, define, *sources, "-o", str(scratch)]
+    subprocess.run(command, check=True)
+    scratch.replace(module)
+
+
 if __name__ == "__main__":
-    given = [word for word in sys.argv[1:] if word != "--sanitize"]
+    given = [word for word in sys.argv[1:] if not word.startswith("--")]
+    if "--wasm" in sys.argv:
+        compile_wasm(Path(given[0]) if given else FOLDER / WASM)
+        raise SystemExit
     compile_kernels(Path(given[0]) if given else FOLDER / NAME, SANITIZE if "--sanitize" in sys.argv else ())

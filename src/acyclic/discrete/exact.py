@@ -170,9 +170,9 @@ def find_best_graph(
     )
     if tables.score == inf:
         raise InputError("no graph has all edges of 'present' and none of 'absent'; ask for fewer at once")
-    rounding = _estimate_rounding(criterion, unit, _adjacency(tables.best_parents(TOLERANCE)))
+    rounding = estimate_rounding(criterion, unit, read_parents(tables.best_parents(TOLERANCE)))
     parents = tables.best_parents(rounding)
-    adjacency = _adjacency(parents)
+    adjacency = read_parents(parents)
     limit = tables.score + (log(criterion.n) if within is None else within)
     around = tables.look_around(parents, limit, rounding, deadline=deadline) if margins else None
     before = criterion.mask.precedence
@@ -221,7 +221,7 @@ def _rules(
     return allowed, required
 
 
-def _estimate_rounding(criterion: ParentCriterion, unit: Floats | None, adjacency: Bools) -> float:
+def estimate_rounding(criterion: ParentCriterion, unit: Floats | None, adjacency: Bools) -> float:
     """How far two sums of scores of the same graph may be apart: correlations hold shares to some units of 2e-16."""
     R = criterion.correlation
     shares = residual_variances(R, least_squares(R, adjacency)) if unit is None else unit
@@ -229,7 +229,7 @@ def _estimate_rounding(criterion: ParentCriterion, unit: Floats | None, adjacenc
     return TOLERANCE + 32 * float(np.finfo(np.float64).eps * criterion.n * (1 / varying).sum())
 
 
-def _adjacency(parents: NDArray[np.uint32]) -> Bools:
+def read_parents(parents: NDArray[np.uint32]) -> Bools:
     """Bits of parents (d,) as a matrix, source first."""
     return (parents[None, :] >> np.arange(len(parents), dtype=np.uint32)[:, None] & 1).astype(bool)
 
@@ -278,7 +278,7 @@ def _distinct(
         if parents.tobytes() in seen or len(found) == _MOST_ALTERNATIVES:
             continue
         seen.add(parents.tobytes())
-        adjacency = _adjacency(parents)
+        adjacency = read_parents(parents)
         key = (adjacency if one_graph else find_cpdag(adjacency).arcs).tobytes()
         if key not in classes:
             classes.add(key)
