@@ -28,6 +28,10 @@ def drawing(dag):
 def test_every_edge_leads_to_the_right(dag):
     placed = place_nodes(dag)
     for i, j in np.argwhere(dag.adjacency).tolist():
+        assert placed.x[i] < placed.x[j]
+        if not placed.layered:
+            assert placed.bends == {}
+            continue
         xs = [placed.x[i] + placed.widths[i] / 2, *(x for x, _ in placed.bends.get((i, j), ()))]
         xs.append(placed.x[j] - placed.widths[j] / 2)
         assert (np.diff(xs) > 0).all()
@@ -118,3 +122,59 @@ def test_many_bends_move_closer():
 )
 def test_labels_are_one_short_line(name, drawn):
     assert shorten_name(name) == drawn
+
+
+def ribbon(d=31, seed=0):
+    """A dense graph with a path through all of its nodes."""
+    weights = np.triu(np.random.default_rng(seed).random((d, d)) < 0.35, 1) | np.eye(d, k=1, dtype=bool)
+    return Dag(weights.astype(float), [f"a rather long name {k}" for k in range(d)])
+
+
+def shown_at(placed, width=830.0, height=564.0):
+    """The zoom at which a page shows it, and the share of the page that it fills."""
+    zoom = min(width / placed.width, height / placed.height, 1.6)
+    return zoom, placed.width * placed.height * zoom**2 / (width * height)
+
+
+@pytest.mark.parametrize("d", [8, 16, 31, 60])
+def test_a_graph_with_long_paths_is_readable_and_fills_its_box(d):
+    placed = place_nodes(ribbon(d))
+    zoom, filled = shown_at(placed)
+    # In layers it would be d labels of 170 pixels in a row, with gaps.
+    assert filled >= 0.6 and zoom > 2 * 830 / (d * 240)
+
+
+@pytest.mark.parametrize("graph", ["ER1", "ER2", "SF2"])
+@pytest.mark.parametrize("d", [10, 30, 60])
+def test_sparse_graphs_fill_their_box(d, graph):
+    placed = place_nodes(Dag(random_dag(d, graph, 3).astype(float)))
+    assert shown_at(placed)[1] >= 0.6
+
+
+@pytest.mark.parametrize("aspect", [0.6, 1.0, 2.0])
+def test_the_box_has_the_shape_that_was_asked_for(aspect):
+    placed = place_nodes(Dag(random_dag(40, "ER2", 1).astype(float)), aspect)
+    assert placed.width / placed.height == pytest.approx(aspect, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_labels_overlap_without_layers(seed):
+    dag = ribbon(40, seed)
+    placed = place_nodes(dag)
+    assert not placed.layered
+    for i, j in combinations(range(dag.n_nodes), 2):
+        beside = abs(placed.x[i] - placed.x[j]) >= (placed.widths[i] + placed.widths[j]) / 2
+        assert beside or abs(placed.y[i] - placed.y[j]) >= NODE_HEIGHT
+
+
+def test_a_curve_leaves_and_enters_at_the_borders():
+    dag = ribbon()
+    placed = place_nodes(dag)
+    for i, j in np.argwhere(dag.adjacency).tolist():
+        start, _, end = placed.route(i, j)
+        for node, (x, y) in ((i, start), (j, end)):
+            across, down = (
+                abs(x - placed.x[node]) / (placed.widths[node] / 2),
+                abs(y - placed.y[node]) / (NODE_HEIGHT / 2),
+            )
+            assert max(across, down) == pytest.approx(1)

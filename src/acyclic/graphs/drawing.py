@@ -11,7 +11,7 @@ import numpy as np
 from acyclic.graphs.layout import NODE_HEIGHT, Layout, Point, place_nodes, shorten_name
 from acyclic.graphs.protocols import AcyclicGraph
 
-__all__ = ["NEGATIVE", "POSITIVE", "draw_curve", "draw_picture", "scale_stroke", "to_svg"]
+__all__ = ["NEGATIVE", "POSITIVE", "draw_curve", "draw_edge", "draw_node", "draw_picture", "scale_stroke", "to_svg"]
 
 POSITIVE, NEGATIVE, INK, PAPER, BORDER = "#1f5fa8", "#b3471d", "#1b1f24", "#f6f7f9", "#7a828c"
 LARGEST_PICTURE = 150
@@ -72,6 +72,15 @@ def scale_stroke(weight: float, largest: float) -> float:
     return 1.2 + 2.6 * float(np.sqrt(abs(weight) / largest))
 
 
+def draw_edge(placed: Layout, source: int, target: int) -> str:
+    """The path of an edge: level at each bend where nodes are in layers, else one curve."""
+    points = placed.route(source, target)
+    if placed.layered:
+        return draw_curve(points)
+    (x, y), (middle, height), (right, low) = points
+    return f"M{x:.1f} {y:.1f}Q{middle:.1f} {height:.1f} {right:.1f} {low:.1f}"
+
+
 def draw_curve(points: list[Point]) -> str:
     """A path through the points that is level at each of them."""
     (x, y), parts = points[0], [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
@@ -93,12 +102,9 @@ def _draw_edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str
     for i, j in np.argwhere(dag.weights).tolist():
         source, target, weight = dag.names[i], dag.names[j], float(dag.weights[i, j])
         sign = "positive" if weight > 0 else "negative"
-        start = (placed.x[i] + placed.widths[i] / 2, placed.y[i])
-        end = (placed.x[j] - placed.widths[j] / 2 - 1, placed.y[j])
         dashes = ' stroke-dasharray="6 4"' if (source, target) in assumed else ""
-        path = draw_curve([start, *placed.bends.get((i, j), ()), end])
         drawn.append(
-            f'<path d="{path}" fill="none" stroke="{_COLOURS[sign]}" '
+            f'<path d="{draw_edge(placed, i, j)}" fill="none" stroke="{_COLOURS[sign]}" '
             f'stroke-width="{scale_stroke(weight, largest):.2f}"{dashes} marker-end="url(#acyclic-{sign})">'
             f"<title>{_escape_text(f'{source} → {target}: {weight:.4g}')}</title></path>"
         )
@@ -106,10 +112,15 @@ def _draw_edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str
 
 
 def _draw_nodes(dag: AcyclicGraph, placed: Layout) -> list[str]:
-    return [
+    return [draw_node(name, placed, place) for place, name in enumerate(dag.names)]
+
+
+def draw_node(name: str, placed: Layout, place: int) -> str:
+    """A node as a box with its name, which is text whatever it holds."""
+    x, y, width = placed.x[place], placed.y[place], placed.widths[place]
+    return (
         f'<g transform="translate({x:.1f} {y:.1f})"><title>{_escape_text(name)}</title>'
         f'<rect x="{-width / 2:.1f}" y="{-NODE_HEIGHT / 2:.1f}" width="{width:.1f}" height="{NODE_HEIGHT:.0f}" rx="7" '
         f'fill="{PAPER}" stroke="{BORDER}"/><text text-anchor="middle" y="4.5" fill="{INK}">'
         f"{_escape_text(shorten_name(name))}</text></g>"
-        for name, x, y, width in zip(dag.names, placed.x, placed.y, placed.widths)
-    ]
+    )

@@ -11,7 +11,7 @@ from acyclic.errors import MissingExtraError
 from acyclic.facts import Orientation
 from acyclic.findings import Findings
 from acyclic.graphs.drawing import NEGATIVE, POSITIVE, scale_stroke
-from acyclic.graphs.layout import Point, place_nodes, shorten_name
+from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 
 PIXELS_PER_INCH = 110.0
 
@@ -39,10 +39,8 @@ def plot(result: Findings, ax: Any = None) -> Any:
         ax = Figure(figsize=size, layout="constrained").add_subplot()
     largest = float(np.abs(graph.weights).max())
     for i, j in np.argwhere(graph.weights).tolist():
-        start = (placed.x[i] + placed.widths[i] / 2, placed.y[i])
-        end = (placed.x[j] - placed.widths[j] / 2, placed.y[j])
         assumed = result.support.get((graph.names[i], graph.names[j])) is not Orientation.INDEPENDENCE
-        _draw_edge(ax, [start, *placed.bends.get((i, j), ()), end], float(graph.weights[i, j]), largest, assumed)
+        _draw_edge(ax, placed, (i, j), float(graph.weights[i, j]), largest, assumed)
     box = {"boxstyle": "round,pad=0.4", "facecolor": "#f6f7f9", "edgecolor": "#7a828c"}
     for name, x, y in zip(graph.names, placed.x, placed.y):
         # A dollar sign in a name is a dollar sign, not mathematics.
@@ -52,15 +50,18 @@ def plot(result: Findings, ax: Any = None) -> Any:
     return ax.figure
 
 
-def _draw_edge(ax: Any, points: list[Point], weight: float, largest: float, assumed: bool) -> None:
+def _draw_edge(ax: Any, placed: Layout, edge: tuple[int, int], weight: float, largest: float, assumed: bool) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
+    points = placed.route(*edge)
     vertices, codes = [points[0]], [Path.MOVETO]
-    for (x, y), (right, low) in pairwise(points):
+    for (x, y), (right, low) in pairwise(points if placed.layered else []):
         middle = (x + right) / 2
         vertices += [(middle, y), (middle, low), (right, low)]
         codes += [Path.CURVE4] * 3
+    if not placed.layered:
+        vertices, codes = points, [Path.MOVETO, Path.CURVE3, Path.CURVE3]
     colour, width = POSITIVE if weight > 0 else NEGATIVE, scale_stroke(weight, largest) / 1.4
     ax.add_patch(
         FancyArrowPatch(
