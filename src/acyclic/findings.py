@@ -108,7 +108,8 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
         "curve": record({}, {"trace": each(_POINT), **remarks}),
     }
     optional = {name: part | NONE for name, part in evidence.items()}
-    return record(needed, {**optional, "alternatives": each(other)}, closed=True)
+    optional |= {"alternatives": each(other), "deviations": each(number(least=0))}
+    return record(needed, optional, closed=True)
 
 
 SHAPE = _shape(FORMAT, member(Orientation), _VERDICT, {"notes": each(MAPPING), "end": a_fact(Ended)})
@@ -137,6 +138,10 @@ class Findings:
     alternatives : tuple of NamedAlternative
         Classes whose score is within log n of that of the graph, best first, each with its ``excess`` and the edges
         that it would change: ``turned``, ``fixed``, ``removed``, ``added``. Empty where the method compares none.
+    deviations : tuple of float
+        Standard deviations of the columns, which make weights comparable; empty where they are not known.
+    table : Table, optional
+        What it was learned from, where it is at hand: no file holds it, and a pickle does not either.
     """
 
     graph: Dag
@@ -147,6 +152,11 @@ class Findings:
     audit: Mapping[str, Any] | None = None
     curve: Mapping[str, Any] | None = None
     alternatives: tuple[NamedAlternative, ...] = ()
+    deviations: tuple[float, ...] = ()
+    table: Table | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "table": None}
 
     @classmethod
     def of(cls, model: DagLearner, table: Table, **provenance: Any) -> Self:
@@ -160,6 +170,8 @@ class Findings:
             provenance={**provenance, **origin},
             curve={"trace": trace} if trace else None,
             alternatives=name_alternatives(model.rivals_, model.causal_graph_, model.verdict_),
+            deviations=tuple(np.sqrt(np.diag(table.moments.covariance)).tolist()),
+            table=table,
         )
 
     @property
@@ -179,31 +191,54 @@ class Findings:
             return self
         return replace(self, verdict=replace(self.verdict, end=Fact.of(Ended.INTERRUPTED)))
 
+    @property
+    def standardised(self) -> Mapping[Pair, float]:
+        """The weight of each edge between columns of variance 1; empty where deviations are not known."""
+        if not self.deviations:
+            return {}
+        scale = dict(zip(self.graph.names, self.deviations))
+        edges = self.graph.edges()
+        return {(a, b): weight * scale[a] / scale[b] if scale[b] > 0 else 0.0 for a, b, weight in edges}
+
     def edges(self) -> list[dict[str, Any]]:
         """One row per edge, the strongest first: the one table that terminal, page and CSV show.
 
+        ``standardised`` is the weight between columns of variance 1, which units do not change; None where deviations
+        are not known, and then the strongest are those of the largest weights.
         ``this_way`` and ``either_way`` are the shares of the bootstrap's draws with the edge in its direction and in
         any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``turned`` and
         ``left_out`` are how much higher the lowest score that was met is with the edge turned, and without it (inf if
         no such graph was met); ``margin`` is the smaller one. They are None where no search looked for it.
         """
         found = {(row["source"], row["target"]): row for row in (self.confidence or {}).get("edges", ())}
+        strength = self.standardised
         return [
             {
                 "source": source,
                 "target": target,
                 "weight": weight,
+                "standardised": strength.get((source, target)),
                 **_confidence(found, source, target, known=self.confidence is not None),
                 **_margins(self.verdict.margins.get((source, target), Margin())),
                 "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
             }
-            for source, target, weight in sorted(self.graph.edges(), key=lambda edge: -abs(edge[2]))
+            for source, target, weight in sorted(
+                self.graph.edges(), key=lambda edge: -abs(strength.get(edge[:2], edge[2]))
+            )
         ]
 
     def edge_columns(self) -> list[str]:
         """Columns of the table of edges, as files hold them: those of bootstrap and search where there was one."""
-        shares, margins = self.confidence is not None, bool(self.verdict.margins)
-        return ["source", "target", "weight", *(SHARES * shares), *(MARGINS * margins), "support"]
+        shares, margins, scaled = self.confidence is not None, bool(self.verdict.margins), bool(self.deviations)
+        return [
+            "source",
+            "target",
+            "weight",
+            *(["standardised"] * scaled),
+            *(SHARES * shares),
+            *(MARGINS * margins),
+            "support",
+        ]
 
     def __str__(self) -> str:
         return str(self.verdict)
@@ -247,6 +282,7 @@ class Findings:
             "directed": self.cpdag.directed_edges(),
             "verdict": self.verdict.to_dict(),
             "provenance": dict(self.provenance),
+            **({"deviations": list(self.deviations)} if self.deviations else {}),
             **({"alternatives": [other.to_dict(pairs) for other in self.alternatives]} if self.alternatives else {}),
             **{name: dict(getattr(self, name)) for name in EVIDENCE if getattr(self, name) is not None},
         }
@@ -285,7 +321,8 @@ class Findings:
         found = {name: plain[name] for name in EVIDENCE if plain.get(name) is not None}
         found = {name: _upgrade(part) if old else part for name, part in found.items()}
         origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
-        result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others))
+        scale = tuple(map(float, plain.get("deviations", ())))
+        result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
         result._check_whole()
         return result
 
@@ -293,6 +330,8 @@ class Findings:
         """Raise an InputError where parts of a file, each well-formed, do not belong together."""
         graph, verdict = self.graph, self.verdict
         joined = graph.adjacency | graph.adjacency.T
+        if len(self.deviations) not in (0, graph.n_nodes):
+            raise InputError(f"{NO_RESULT}: deviations has to hold {graph.n_nodes} numbers; got {len(self.deviations)}")
         if not np.array_equal(joined, self.cpdag.arcs | self.cpdag.arcs.T):
             raise InputError(f"{NO_RESULT}: directed and undirected have to join the nodes that edges join")
         for name, count in (("n_nodes", graph.n_nodes), ("n_edges", graph.n_edges)):

@@ -65,7 +65,7 @@ def test_the_edge_list_has_what_is_known(learned):
     result, X = learned
     found = bootstrap(acyclic.learn, X, draws=4)
     rows = list(csv.DictReader(io.StringIO(edge_list(result.with_evidence(confidence=found)))))
-    strongest = sorted(result.graph.edges(), key=lambda edge: -abs(edge[2]))
+    strongest = sorted(result.graph.edges(), key=lambda edge: -abs(result.standardised[edge[:2]]))
     assert [(row["source"], row["target"], float(row["weight"])) for row in rows] == strongest
     for row in rows:
         place = found.names.index(row["source"]), found.names.index(row["target"])
