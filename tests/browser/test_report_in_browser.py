@@ -1,6 +1,5 @@
 """The report in a real browser: all that a reader can do with the graph of the Sachs data, and a hostile one."""
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,26 +16,13 @@ from acyclic.result import Result
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 
-playwright = pytest.importorskip("playwright.sync_api", reason="these tests drive a browser through playwright")
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
-
 AXE = Path(__file__).parent / "axe-core" / "axe.min.js"
-ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking", "--disable-extensions"]
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 
 def plain_result(dag, provenance=None, **fields):
     end, count = Fact.of(Ended.COMPLETE), (dag.n_nodes, dag.n_edges)
     return Result(dag, Verdict("m", {}, end, Orientation.UNDETERMINED, *count, **fields), dag.cpdag(), provenance or {})
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        running = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,27 +35,16 @@ def sachs():
 
 
 @pytest.fixture
-def open_page(browser, tmp_path):
-    """Opens a result in a page of its own; at the end there must have been no request, error or dialog."""
-    troubles, pages = [], []
+def open_page(open_file, tmp_path):
+    """Opens a result in a page of its own."""
+    count = iter(range(100))
 
     def opened(result, **options):
-        path = tmp_path / f"report{len(pages)}.html"
+        path = tmp_path / f"report{next(count)}.html"
         report(result, path, title="Sachs 2005")
-        page = browser.new_page(viewport={"width": 1280, "height": 900}, **options)
-        pages.append(page)
-        page.on("request", lambda request: request.url == path.as_uri() or troubles.append(request.url))
-        page.on("console", lambda message: troubles.append(message.text))
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("dialog", lambda dialog: (troubles.append(dialog.message), dialog.dismiss()))
-        page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready=true]", state="attached")
-        return page
+        return open_file(path, **options)
 
-    yield opened
-    for page in pages:
-        page.close()
-    assert [trouble for trouble in troubles if not trouble.startswith("blob:")] == []
+    return opened
 
 
 @pytest.fixture
@@ -132,7 +107,7 @@ def test_a_click_on_a_node_shows_its_relatives_and_effects(page, sachs):
     page.locator("#graph").scroll_into_view_if_needed()
     page.mouse.click(*screen_place(page, f"n{node}"))
     assert page.text_content("#panel h3") == name
-    parts = page.locator("#panel > div")
+    parts = page.locator("#panel > div:has(h4)")
     listed = {part.locator("h4").text_content().split(" (")[0]: part for part in parts.all()}
     for title, expected in (("Parents", graph.parents(name)), ("Children", graph.children(name))):
         assert sorted(listed[title].locator("button").all_text_contents()) == sorted(expected)
@@ -181,7 +156,7 @@ def test_search(page, sachs):
 
 
 def test_sliders_hide_edges_and_keep_counts(page, sachs):
-    strengths = sorted(abs(weight) for *_, weight in sachs.graph.edges())
+    strengths = sorted(abs(effect) for effect in sachs.standardised.values())
     total = len(strengths)
     for step in (0, 1, total // 2, total - 1, total):
         set_slider(page, "#weight", step)
@@ -234,11 +209,11 @@ def test_colour_dash_and_width(page, sachs):
     edges = drawn(page).evaluate(
         "cy => cy.edges().map(edge => [edge.style('line-color'), edge.style('line-style'), edge.numericStyle('width')])"
     )
-    weights = [weight for *_, weight in sachs.graph.edges()]
+    effects = [sachs.standardised[edge[:2]] for edge in sachs.graph.edges()]
     for (colour, style, _), (source, target, weight) in zip(edges, sachs.graph.edges()):
         assert colour == ("rgb(31,95,168)" if weight > 0 else "rgb(179,71,29)")
         assert style == ("solid" if sachs.support[source, target] == "independence" else "dashed")
-    order = np.argsort(np.abs(weights))
+    order = np.argsort(np.abs(effects))
     assert (np.diff(np.array([width for *_, width in edges])[order]) >= 0).all()
 
 
@@ -318,7 +293,7 @@ def test_downloads_are_the_graph_as_shown(page, sachs):
     assert suggested == "edges.csv"
     assert sorted(from_csv(path.read_text(encoding="utf-8")).edges()) == sorted(sachs.graph.edges())
     set_slider(page, "#weight", sachs.graph.n_edges - 1)
-    strongest = max(sachs.graph.edges(), key=lambda edge: abs(edge[2]))
+    strongest = max(sachs.graph.edges(), key=lambda edge: abs(sachs.standardised[edge[:2]]))
     assert from_dot(downloaded(page, "dot")[0].read_text(encoding="utf-8")).edges() == [strongest]
 
 
@@ -398,7 +373,7 @@ def test_a_graph_without_edges(open_page):
 def test_a_large_graph_opens(open_page):
     dag = Dag(random_weights(random_dag(2000, "ER2", 0), random_state=0))
     page = open_page(plain_result(dag))
-    assert count(page) == f"Showing {dag.n_edges} of {dag.n_edges} edges."
+    assert count(page).startswith(f"Showing {dag.n_edges} of {dag.n_edges} edges")
     page.fill("#search", "x1234")
     assert page.text_content("#panel h3") == "x1234"
     assert drawn(page).evaluate("cy => cy.zoom()") >= 0.35

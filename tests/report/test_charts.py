@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acyclic.graphs.dag import Dag
-from acyclic.report.charts import heat_map, line_chart, ticks
+from acyclic.report.charts import line_chart, ticks
 
 
 def points(chart):
@@ -51,17 +50,3 @@ def test_the_chosen_value_is_marked_where_it_is():
 def test_labels_are_text():
     root = ElementTree.fromstring(line_chart([0, 1], [0, 1], "<x>", "a & b"))
     assert {"<x>", "a & b"} <= {text.text for text in root.iterfind("text")}
-
-
-def test_the_matrix_has_each_edge_above_the_diagonal():
-    dag = Dag.from_edges([("c", "a", 2.0), ("a", "b", -1.0)], names=["a", "b", "<c>", "c"])
-    root = ElementTree.fromstring(heat_map(dag))
-    place = {dag.names[node]: k for k, node in enumerate(dag.order.tolist())}
-    drawn = {path.get("class"): path.get("d") for path in root.iterfind("g/path")}
-    assert drawn["positive"] == f"M{place['a']} {place['c']}h1v1h-1z"
-    assert drawn["negative"] == f"M{place['b']} {place['a']}h1v1h-1z"
-    assert [text.text for text in root.iterfind("text")].count("<c>") == 2
-
-
-def test_a_large_matrix_has_no_labels():
-    assert "<text" not in heat_map(Dag.empty([f"x{k}" for k in range(80)]))

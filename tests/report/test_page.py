@@ -22,6 +22,9 @@ from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.report import report
 from acyclic.report.folder import edge_list
+from acyclic.report.live import NotLive, read_kernel, why_not_live
+from acyclic.report.page import FAINTEST, UNDECIDED
+from acyclic.report.sketch import sketch_table
 from acyclic.result import Result
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
@@ -160,7 +163,10 @@ def test_the_page_asks_for_nothing(learned):
     text = report(learned[0])
     page = Page(text)
     for tag, attributes in page.tags:
-        assert tag not in ("img", "iframe", "object", "embed", "base", "form") or attributes.get("id") == "controls"
+        assert tag not in ("img", "iframe", "object", "embed", "base", "form") or attributes.get("id") in (
+            "controls",
+            "state-form",
+        )
         assert "src" not in attributes and "action" not in attributes
         assert attributes.get("href", "#")[:1] == "#" or attributes["href"] == "data:,"
     assert "url(" not in (STATIC / "report.css").read_text() and "@import" not in (STATIC / "report.css").read_text()
@@ -172,8 +178,9 @@ def test_the_policy_allows_our_scripts_by_digest_and_no_request(learned):
     policy = next(a["content"] for t, a in page.tags if t == "meta" and a.get("http-equiv"))
     assert "default-src 'none'" in policy and "connect-src" not in policy and "http" not in policy
     allowed = set(re.findall(r"'sha256-([^']+)'", policy))
-    digests = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in page.scripts[1:]}
+    digests = {base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in page.scripts[2:]}
     assert digests == allowed and len(digests) == 2
+    assert "'wasm-unsafe-eval'" in policy and "'unsafe-eval'" not in policy and "worker-src blob:" in policy
 
 
 def test_hostile_names_are_text_everywhere():
@@ -184,7 +191,7 @@ def test_hostile_names_are_text_everywhere():
     result = dataclasses.replace(result, provenance={"settings": {HOSTILE: HOSTILE}, "table_name": HOSTILE})
     text = report(result, notes=[HOSTILE], title=HOSTILE)
     page = Page(text)
-    assert "<img" not in text and len(page.scripts) == 3
+    assert "<img" not in text and len(page.scripts) == 4
     assert page.data["nodes"][0]["name"] == HOSTILE
     assert any(f"{HOSTILE} is odd" in piece for piece in page.text)
     assert any(show_name(HOSTILE) in piece and "required" in piece for piece in page.text)
@@ -202,6 +209,76 @@ def test_any_graph_gives_a_page(dag):
 def test_half_a_surrogate_pair_does_not_break_the_file(tmp_path):
     report(plain_result(Dag.empty(["\ud800", "b"])), tmp_path / "page.html")
     assert Page((tmp_path / "page.html").read_text(encoding="utf-8")).data["nodes"][0]["name"] == "\ud800"
+
+
+def cells_of(sketch):
+    cells = np.frombuffer(base64.b64decode(sketch["sample"]["cells"]), "<u2").reshape(len(sketch["variables"]), -1)
+    low, high = (np.array([column[end] for column in sketch["variables"]])[:, None] for end in ("low", "high"))
+    return (low + cells / 65535 * (high - low)).T
+
+
+def test_the_page_holds_a_sample_of_the_rows_and_what_each_column_is(learned):
+    result, X = learned
+    data = Page(report(result)).data
+    assert data["sample"]["rows"] == len(X) == sum(data["variables"][0]["counts"])
+    np.testing.assert_allclose(cells_of(data), X, atol=np.ptp(X, axis=0).max() / 65535)
+    assert [column["mean"] for column in data["variables"]] == pytest.approx(X.mean(axis=0).tolist())
+
+
+def test_the_sample_is_small_and_the_same_every_time():
+    X = np.random.default_rng(0).normal(size=(3000, 150))
+    X[:, 0] = 1.0
+    table = acyclic.read_table(X)
+    sketch = sketch_table(table)
+    assert sketch == sketch_table(table) and sketch["sample"]["rows"] == 500
+    assert len(json.dumps(sketch)) < 250_000
+    assert (cells_of(sketch)[:, 0] == 1.0).all()
+
+
+def test_missing_cells_are_told_and_without_rows_there_is_no_sample():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    X[:5, 1] = np.nan
+    sketch = sketch_table(acyclic.read_table(X, missing="pairwise"))
+    assert [column["missing"] for column in sketch["variables"]] == [0.0, 0.1] and sketch["sample"] is None
+    assert sketch_table(None) == {"variables": [], "sample": None}
+
+
+def test_edges_are_as_strong_as_their_standardised_effect_and_as_faint_as_they_are_unsure(learned):
+    result, X = learned
+    names = result.graph.names
+    for edge in Page(report(result)).data["edges"]:
+        i, j = edge["source"], edge["target"]
+        assert edge["standardised"] == pytest.approx(edge["weight"] * X[:, i].std() / X[:, j].std())
+        assert edge["decided"] == (result.support[names[i], names[j]] not in UNDECIDED)
+    sure = {"draws": 4, "requested": 4, "notes": []}
+    first = result.graph.edges()[0]
+    rows = [{"source": first[0], "target": first[1], "frequency": 1.0, "adjacency": 1.0, "lower": None, "upper": None}]
+    edges = Page(report(result, confidence={**sure, "edges": rows})).data["edges"]
+    assert edges[0]["opacity"] == 1.0 and {edge["opacity"] for edge in edges[1:]} == {FAINTEST}
+
+
+def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
+    result, _ = learned
+    kernel = read_kernel()
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: kernel or "AA==")
+    assert why_not_live(result) is None
+    assert why_not_live(dataclasses.replace(result, table=None)) is NotLive.NO_TABLE
+    for stated in ("file.toml", {"signs": [["x0", "x1", "+"]]}):
+        provenance = {**result.provenance, "knowledge": stated}
+        assert why_not_live(dataclasses.replace(result, provenance=provenance)) is NotLive.KNOWLEDGE
+    other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, method="notears"))
+    assert why_not_live(other) is NotLive.OTHER_METHOD
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "")
+    assert why_not_live(result) is NotLive.NO_KERNEL
+    page = Page(report(result))
+    assert page.data["live"] == {"why": "no-kernel"} and page.scripts[1] == ""
+
+
+def test_a_kernel_of_other_sources_is_none(tmp_path, monkeypatch):
+    (tmp_path / "kernels.wasm").write_bytes(b"\0asm sources 0123")
+    (tmp_path / "order.c").write_text("int x;")
+    monkeypatch.setattr("acyclic.report.live.FOLDER", tmp_path)
+    assert read_kernel.__wrapped__() == ""
 
 
 def test_evidence_is_shown(learned):
@@ -254,7 +331,9 @@ def test_the_file_is_the_text_and_whole(learned, tmp_path):
 
 
 def test_the_same_result_gives_the_same_bytes(learned):
-    assert report(learned[0]) == report(Result.from_json(learned[0].to_json()))
+    assert report(learned[0]) == report(learned[0])
+    stored = dataclasses.replace(learned[0], table=None)
+    assert report(stored) == report(Result.from_json(learned[0].to_json()))
 
 
 def test_evidence_survives_the_file(learned, tmp_path):
@@ -266,7 +345,7 @@ def test_evidence_survives_the_file(learned, tmp_path):
         json.dumps(full.audit)
     )
     assert back.curve is None and "curve" not in json.loads(full.to_json())
-    assert report(back) == report(full)
+    assert report(back) == report(dataclasses.replace(full, table=None))
 
 
 def test_evidence_of_another_kind_is_refused(learned):

@@ -8,15 +8,11 @@ from html import escape
 
 import numpy as np
 
-from acyclic.graphs.dag import Dag
-from acyclic.graphs.layout import shorten_name
 from acyclic.types import Floats
 
-__all__ = ["heat_map", "line_chart", "ticks"]
+__all__ = ["line_chart", "ticks"]
 
 WIDTH, HEIGHT, LEFT, BOTTOM, MARGIN = 460.0, 240.0, 64.0, 44.0, 14.0
-# At 20 pixels for a name, 60 columns are as wide as a screen.
-SHADES, LARGEST_LABELLED = 5, 60
 
 
 def ticks(low: float, high: float, count: int = 5) -> list[float]:
@@ -101,41 +97,3 @@ def _axes(
     turned = f"translate(13 {middle_y}) rotate(-90)"
     parts.append(f'<text class="name" transform="{turned}" text-anchor="middle">{escape(y_label)}</text>')
     return parts
-
-
-def heat_map(dag: Dag) -> str:
-    """The matrix of weights in topological order, one path for each sign and strength; names where they fit."""
-    d = dag.n_nodes
-    names = [shorten_name(dag.names[node]) for node in dag.order.tolist()]
-    room = 7.0 * max(map(len, names)) + 10 if d <= LARGEST_LABELLED else 4.0
-    cell = 20.0 if d <= LARGEST_LABELLED else max(600.0 / d, 0.5)
-    side = room + cell * d + 2
-    parts = [
-        f'<svg class="matrix" id="matrix" data-room="{room:g}" data-cell="{cell:g}" role="img" '
-        f'viewBox="0 0 {side:.0f} {side:.0f}" width="{side:.0f}" height="{side:.0f}" aria-label="Weights of '
-        f'{dag.n_edges} edges as a matrix of {d} rows and columns; the table of edges lists them">',
-        f'<g transform="translate({room:g} {room:g}) scale({cell:g})">',
-        f'<path class="back" d="M0 0H{d}V{d}H0z"/>',
-        *_cells(dag),
-        "</g>",
-    ]
-    for place, name in enumerate(names if d <= LARGEST_LABELLED else []):
-        middle = room + cell * (place + 0.5)
-        parts.append(f'<text x="{room - 5:g}" y="{middle + 4:g}" text-anchor="end">{escape(name)}</text>')
-        turned = f"translate({middle + 4:g} {room - 5:g}) rotate(-90)"
-        parts.append(f'<text transform="{turned}">{escape(name)}</text>')
-    return "".join([*parts, "</svg>"])
-
-
-def _cells(dag: Dag) -> list[str]:
-    weights = dag.weights[np.ix_(dag.order, dag.order)]
-    largest = float(np.abs(weights).max()) or 1.0
-    shade = np.ceil(SHADES * np.sqrt(np.abs(weights) / largest)).astype(int)
-    paths = []
-    for sign, name in ((1, "positive"), (-1, "negative")):
-        for strength in range(1, SHADES + 1):
-            found = np.argwhere((shade == strength) & (np.sign(weights) == sign)).tolist()
-            squares = "".join(f"M{column} {row}h1v1h-1z" for row, column in found)
-            if squares:
-                paths.append(f'<path class="{name}" fill-opacity="{strength / SHADES:g}" d="{squares}"/>')
-    return paths

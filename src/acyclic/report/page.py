@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -17,15 +18,20 @@ import numpy as np
 from acyclic.facts import Orientation
 from acyclic.files import write_text
 from acyclic.findings import MARGINS, SHARES, Findings
-from acyclic.graphs.drawing import scale_stroke
-from acyclic.graphs.layout import place_nodes, shorten_name
+from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
-from acyclic.report.charts import heat_map
+from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
+from acyclic.report.sketch import sketch_table
 
 # Columns of the table of edges that the page has no other name for.
-SHOWN = ("support", *SHARES, *MARGINS)
-SCRIPTS = ("model.js", "formats.js", "graph.js", "report.js")
+SHOWN = ("support", "standardised", *SHARES, *MARGINS)
+SCRIPTS = (
+    *("model.js", "formats.js", "graph.js", "overview.js", "matrix.js", "plots.js"),
+    *("learner.js", "live.js", "report.js"),
+)
+# An edge that nobody would miss is drawn as faint as this.
+FAINTEST = 0.3
 
 
 def report(
@@ -72,7 +78,7 @@ def report(
 
 
 def _page(result: Findings, notes: tuple[str, ...], title: str) -> str:
-    style = _static("report.css")
+    style, live = _static("report.css"), why_not_live(result)
     library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
     heading = title or str(result.provenance.get("table_name", "")) or "Learned graph"
     return Template(_static("page.html")).substitute(
@@ -82,10 +88,10 @@ def _page(result: Findings, notes: tuple[str, ...], title: str) -> str:
         style=style,
         facts=facts(result),
         verdict=verdict(result.verdict),
-        matrix=heat_map(result.graph),
         sections=evidence_sections(result, notes),
         provenance=provenance(result),
-        data=_embedded(_data(result, heading)),
+        data=_embedded(_data(result, heading, live)),
+        kernel="" if live else read_kernel(),
         library=library,
         script=script,
     )
@@ -100,8 +106,8 @@ def _policy(*scripts: str) -> str:
     digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts)
     allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {allowed} 'wasm-unsafe-eval'; worker-src blob:; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -111,7 +117,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(result: Findings, heading: str) -> dict[str, Any]:
+def _data(result: Findings, heading: str, not_live: NotLive | None) -> dict[str, Any]:
     graph, placed = result.graph, place_nodes(result.graph)
     nodes = [
         {
@@ -126,8 +132,32 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
             graph.names, placed.x.tolist(), placed.y.tolist(), placed.widths.tolist(), placed.layers.tolist()
         )
     ]
+    return {
+        "title": heading,
+        "order": graph.order.tolist(),
+        "columns": result.edge_columns(),
+        "layered": placed.layered,
+        "nodes": nodes,
+        "edges": _edges(result, placed),
+        **sketch_table(result.table),
+        "live": {"why": not_live.value} if not_live else pack_problem(result),
+        "say": {kind.value: words.say_support(kind, None) for kind in _ORIENTATIONS},
+    }
+
+
+# What can orient an edge that the page learned by itself.
+_ORIENTATIONS = (
+    Orientation.KNOWLEDGE,
+    Orientation.INDEPENDENCE,
+    Orientation.EQUAL_VARIANCES,
+    Orientation.UNDETERMINED,
+)
+
+
+def _edges(result: Findings, placed: Layout) -> list[dict[str, Any]]:
+    graph = result.graph
     rows = {(row["source"], row["target"]): row for row in result.edges()}
-    largest = float(np.abs(graph.weights).max())
+    near = math.log(max(float(result.provenance.get("rows") or 0.0), 3.0))
     edges = []
     for i, j in np.argwhere(graph.weights).tolist():
         weight, row = float(graph.weights[i, j]), rows[graph.names[i], graph.names[j]]
@@ -137,16 +167,33 @@ def _data(result: Findings, heading: str) -> dict[str, Any]:
                 "source": i,
                 "target": j,
                 "weight": weight,
-                "stroke": round(scale_stroke(weight, largest), 2),
                 **{name: _finite(value) for name, value in row.items() if name in SHOWN and value is not None},
                 "rests_on": words.say_support(support, row["turned"]),
                 "reversible": reversible,
                 "open": reversible or support.is_near_tie,
+                "decided": support not in UNDECIDED,
+                "opacity": round(_opacity(row, near), 2),
                 "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
             }
         )
-    order, columns = graph.order.tolist(), result.edge_columns()
-    return {"title": heading, "order": order, "columns": columns, "nodes": nodes, "edges": edges}
+    return edges
+
+
+UNDECIDED = (Orientation.UNDETERMINED, Orientation.CONTESTED, Orientation.NEAR_TIE, Orientation.NO_EDGE)
+
+
+def _opacity(row: Mapping[str, Any], near: float) -> float:
+    """How strongly an edge is drawn: by the share of draws that have it, else by how far it is ahead of being left out.
+
+    A margin of ``near`` is that of a near-tie; from four times that on an edge is drawn in full.
+    """
+    if row["either_way"] is not None:
+        sure = float(row["either_way"])
+    elif row["left_out"] is not None:
+        sure = min(float(row["left_out"]) / (4 * near), 1.0)
+    else:
+        return 1.0
+    return FAINTEST + (1 - FAINTEST) * sure
 
 
 def _finite(value: Any) -> Any:

@@ -2,14 +2,43 @@
 
 /* The graph as data: who is next to whom, what a filter leaves, and what an intervention would do. */
 function makeModel(data) {
-  const parents = data.nodes.map(() => []);
-  const children = data.nodes.map(() => []);
-  data.edges.forEach((edge, index) => {
-    edge.index = index;
-    children[edge.source].push(edge);
-    parents[edge.target].push(edge);
-  });
-  const strengths = data.edges.map((edge) => Math.abs(edge.weight)).sort((a, b) => a - b);
+  const model = {
+    nodes: data.nodes,
+    title: data.title,
+    columns: data.columns,
+    layered: data.layered,
+    variables: data.variables || [],
+    sample: data.sample || null,
+    setEdges,
+    confidence,
+    passes,
+    shownEdges: (filter) => model.edges.filter((edge) => passes(edge, filter)),
+    findEdge: (source, target) => model.children[source].find((edge) => edge.target === target),
+    ancestors: (node, filter) => reached(node, model.parents, "source", filter),
+    descendants: (node, filter) => reached(node, model.children, "target", filter),
+    effectsOf: (node) => spread(node, model.order, model.children, "target"),
+    effectsOn: (node) => spread(node, [...model.order].reverse(), model.parents, "source"),
+  };
+
+  /* Another graph over the same nodes. */
+  function setEdges(edges, order) {
+    model.edges = edges;
+    model.order = order;
+    model.parents = data.nodes.map(() => []);
+    model.children = data.nodes.map(() => []);
+    edges.forEach((edge, index) => {
+      edge.index = index;
+      // Units decide how large a weight is; a standardised one does not depend on them.
+      edge.strength = Math.abs(edge.standardised ?? edge.weight);
+      model.children[edge.source].push(edge);
+      model.parents[edge.target].push(edge);
+    });
+    model.strengths = edges.map((edge) => edge.strength).sort((a, b) => a - b);
+    const largest = model.strengths.length ? model.strengths[model.strengths.length - 1] : 1;
+    edges.forEach((edge) => (edge.stroke = 1.1 + 3.4 * Math.sqrt(edge.strength / largest)));
+    model.hasConfidence = edges.some((edge) => edge.this_way !== undefined);
+    model.standardised = edges.every((edge) => edge.standardised !== undefined);
+  }
 
   /* In the view of the class an open edge, reversible or a near-tie, has no direction, so both speak for it. */
   function confidence(edge, view) {
@@ -18,11 +47,7 @@ function makeModel(data) {
 
   function passes(edge, filter) {
     const sure = confidence(edge, filter.view);
-    return Math.abs(edge.weight) >= filter.weight && (sure === undefined || sure >= filter.confidence);
-  }
-
-  function shownEdges(filter) {
-    return data.edges.filter((edge) => passes(edge, filter));
+    return edge.strength >= filter.strength && (sure === undefined || sure >= filter.confidence);
   }
 
   function reached(node, next, end, filter) {
@@ -52,24 +77,8 @@ function makeModel(data) {
     return [...effect].sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
   }
 
-  return {
-    nodes: data.nodes,
-    edges: data.edges,
-    order: data.order,
-    title: data.title,
-    columns: data.columns,
-    parents,
-    children,
-    strengths,
-    hasConfidence: data.edges.some((edge) => edge.this_way !== undefined),
-    confidence,
-    passes,
-    shownEdges,
-    ancestors: (node, filter) => reached(node, parents, "source", filter),
-    descendants: (node, filter) => reached(node, children, "target", filter),
-    effectsOf: (node) => spread(node, data.order, children, "target"),
-    effectsOn: (node) => spread(node, [...data.order].reverse(), parents, "source"),
-  };
+  setEdges(data.edges, data.order);
+  return model;
 }
 
 /* A number to a few digits, with its sign. */
@@ -80,10 +89,6 @@ function signed(value, digits = 4) {
 
 function percent(share) {
   return share === undefined || share === null ? "–" : `${Math.round(100 * share)} %`;
-}
-
-function support(edge) {
-  return edge.rests_on;
 }
 
 /* JSON has no infinity: a margin without limit is a word there. */
@@ -98,4 +103,9 @@ function shownMargin(value) {
 
 function isAssumed(edge) {
   return !["independence", "knowledge"].includes(edge.support);
+}
+
+/* Whether the view shows a direction: in the class where all its members agree by more than a near-tie. */
+function isDirected(edge, view) {
+  return view === "cpdag" ? !edge.open : edge.decided;
 }

@@ -1,6 +1,6 @@
 "use strict";
 
-/* The page: controls, panel, table, downloads. Names reach the document as text only. */
+/* The page: controls, panel, table, knowledge, downloads. Names reach the document as text only. */
 (function () {
   const byId = (id) => document.getElementById(id);
   const make = (name, text, attributes = {}) => {
@@ -9,9 +9,15 @@
     Object.entries(attributes).forEach(([key, value]) => element.setAttribute(key, value));
     return element;
   };
-  const model = makeModel(JSON.parse(byId("graph-data").textContent));
+  const press = (text, act, attributes = {}) => {
+    const button = make("button", text, { type: "button", ...attributes });
+    button.addEventListener("click", act);
+    return button;
+  };
+  const data = JSON.parse(byId("graph-data").textContent);
+  const model = makeModel(data);
   const state = {
-    weight: 0,
+    strength: 0,
     confidence: 0,
     view: "dag",
     highlight: "both",
@@ -25,6 +31,10 @@
   const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
   setTheme(systemDark.matches);
   const graph = drawGraph(model, byId("graph"));
+  const overview = drawOverview(graph, byId("overview"));
+  const matrix = drawMatrix(model, byId("matrix"));
+  const plots = makePlots(model);
+  const live = makeLive(model, data, showKnowledge);
 
   /* Theme: the system's until the reader chooses; paper is always light. */
   function setTheme(dark) {
@@ -35,42 +45,56 @@
   function changeTheme(dark) {
     setTheme(dark);
     graph.restyle();
+    overview.update();
+    matrix.draw(state);
   }
 
   const isDark = () => document.documentElement.dataset.theme === "dark";
   byId("theme").addEventListener("click", () => changeTheme(!isDark()));
   systemDark.addEventListener("change", (event) => changeTheme(event.matches));
   let darkOnScreen = false;
+  /* Paper gets the drawing as lines, which are sharp at any size. */
   window.addEventListener("beforeprint", () => {
     darkOnScreen = isDark();
     changeTheme(false);
+    const drawing = new DOMParser().parseFromString(graph.svg(), "image/svg+xml").documentElement;
+    ["width", "height"].forEach((side) => drawing.removeAttribute(side));
+    byId("paper").replaceChildren(document.importNode(drawing, true));
   });
-  window.addEventListener("afterprint", () => changeTheme(darkOnScreen));
+  window.addEventListener("afterprint", () => {
+    byId("paper").replaceChildren();
+    changeTheme(darkOnScreen);
+  });
 
   function update() {
     graph.update(state);
+    overview.update();
     const shown = model.shownEdges(state);
+    const undecided = shown.filter((edge) => !edge.decided).length;
     const isClass = state.view === "cpdag";
     const open = isClass ? shown.filter((edge) => edge.open).length : 0;
     const ties = isClass ? shown.filter((edge) => edge.open && !edge.reversible).length : 0;
     const tied = ties ? `, ${ties} nearly tied` : "";
-    const kinds = isClass ? `: ${shown.length - open} directed, ${open - ties} undirected${tied}` : "";
+    const loose = undecided ? `; the direction of ${undecided} is not decided` : "";
+    const kinds = isClass ? `: ${shown.length - open} directed, ${open - ties} undirected${tied}` : loose;
     byId("count").textContent = `Showing ${shown.length} of ${model.edges.length} edges${kinds}.`;
     fillTable(shown);
     fillPanel();
+    matrix.draw(state);
   }
 
   /* Controls */
   byId("names").append(...model.nodes.map((node) => make("option", undefined, { value: node.name })));
   const slider = byId("weight");
-  slider.max = String(model.strengths.length);
-  byId("confidence-field").hidden = !model.hasConfidence;
   byId("labels").checked = state.labels;
 
   function readSliders() {
+    slider.max = String(model.strengths.length);
+    byId("confidence-field").hidden = !model.hasConfidence;
+    byId("weight-name").textContent = model.standardised ? "effects" : "weights";
     const step = Number(slider.value);
-    state.weight = step === 0 ? 0 : step < model.strengths.length ? model.strengths[step] : Infinity;
-    const shown = step < model.strengths.length ? Number(state.weight.toPrecision(3)).toString() : "all";
+    state.strength = step === 0 ? 0 : step < model.strengths.length ? model.strengths[step] : Infinity;
+    const shown = step < model.strengths.length ? Number(state.strength.toPrecision(3)).toString() : "all";
     byId("weight-value").textContent = shown;
     slider.setAttribute("aria-valuetext", shown);
     state.confidence = Number(byId("confidence").value) / 100;
@@ -122,9 +146,10 @@
   /* Selection */
   function select(node, edge = null) {
     state.node = node;
-    state.edge = edge;
+    state.edge = edge !== null && edge >= model.edges.length ? null : edge;
     update();
     if (node !== null) reveal(graph.node(node));
+    if (state.edge !== null) revealRow();
   }
 
   function reveal(drawn) {
@@ -135,6 +160,15 @@
     graph.cy.center(drawn);
   }
 
+  /* The row of the selected edge, within the box of the table: the page stays where it is. */
+  function revealRow() {
+    const row = document.querySelector("#edges tr.chosen");
+    if (!row) return;
+    const box = row.closest(".scroll");
+    const offset = row.offsetTop - box.scrollTop;
+    if (offset < 40 || offset + row.offsetHeight > box.clientHeight) box.scrollTop = row.offsetTop - box.clientHeight / 2;
+  }
+
   graph.cy.on("tap", "node", (event) => select(event.target.data("index")));
   graph.cy.on("tap", "edge", (event) => select(null, event.target.data("index")));
   graph.cy.on("tap", (event) => {
@@ -143,9 +177,10 @@
 
   /* Hover */
   const tip = byId("tip");
+  const edgeOf = (index) => model.edges[index] || model.lost[index - model.edges.length];
   graph.cy.on("mouseover", "node, edge", (event) => {
     const index = event.target.data("index");
-    tip.textContent = event.target.isNode() ? model.nodes[index].name : describe(model.edges[index]).join("\n");
+    tip.textContent = event.target.isNode() ? model.nodes[index].name : describe(edgeOf(index)).join("\n");
     tip.hidden = false;
   });
   graph.cy.on("mousemove", "node, edge", (event) => {
@@ -157,12 +192,15 @@
     tip.hidden = true;
   });
 
+  const sign = (edge) => (isDirected(edge, state.view) ? "→" : "–");
+  const nameEdge = (edge) => `${model.nodes[edge.source].name} ${sign(edge)} ${model.nodes[edge.target].name}`;
+
   function describe(edge) {
-    const open = state.view === "cpdag" && edge.open;
-    const ends = `${model.nodes[edge.source].name} ${open ? "–" : "→"} ${model.nodes[edge.target].name}`;
     const interval = edge.lower === undefined || edge.lower === null ? "" : ` (90 % of draws: ${signed(edge.lower)} to ${signed(edge.upper)})`;
-    const sure = model.hasConfidence ? [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`] : [];
-    return [ends, `weight ${signed(edge.weight)}${interval}`, ...sure, `direction: ${support(edge)}`];
+    const effect = edge.standardised === undefined ? [] : [`standardised ${signed(edge.standardised, 3)}`];
+    const sure = edge.this_way === undefined ? [] : [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`];
+    const gone = edge.change === "lost" ? ["no longer there under what was stated"] : [];
+    return [nameEdge(edge), ...gone, `weight ${signed(edge.weight)}${interval}`, ...effect, ...sure, `direction: ${edge.rests_on}`];
   }
 
   /* Zoom: the wheel belongs to the page until the graph is clicked. */
@@ -179,6 +217,31 @@
   byId("zoom-in").addEventListener("click", () => zoomBy(1.3));
   byId("zoom-out").addEventListener("click", () => zoomBy(1 / 1.3));
   byId("fit").addEventListener("click", graph.fit);
+
+  /* The whole window for the drawing and its panel. */
+  const stage = document.querySelector(".stage");
+  function setFull(full) {
+    stage.classList.toggle("full", full);
+    document.body.classList.toggle("behind", full);
+    byId("full").setAttribute("aria-pressed", String(full));
+    if (full && document.fullscreenEnabled) document.documentElement.requestFullscreen().catch(() => {});
+    else if (!full && document.fullscreenElement) document.exitFullscreen().catch(() => {});
+  }
+  byId("full").addEventListener("click", () => setFull(!stage.classList.contains("full")));
+  document.addEventListener("fullscreenchange", () => {
+    if (!document.fullscreenElement) setFull(false);
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && stage.classList.contains("full")) setFull(false);
+  });
+  let [lastWidth, lastHeight] = [box.clientWidth, box.clientHeight];
+  new ResizeObserver(() => {
+    if (!box.clientWidth || (box.clientWidth === lastWidth && box.clientHeight === lastHeight)) return;
+    [lastWidth, lastHeight] = [box.clientWidth, box.clientHeight];
+    graph.cy.resize();
+    graph.arrange();
+    overview.update();
+  }).observe(box);
 
   /* Keyboard */
   const keys = {
@@ -200,7 +263,7 @@
   function step(next, end) {
     if (state.node === null) return select(model.order[0]);
     const edges = next[state.node].filter((edge) => model.passes(edge, state));
-    const strongest = edges.sort((a, b) => Math.abs(b.weight) - Math.abs(a.weight))[0];
+    const strongest = edges.sort((a, b) => b.strength - a.strength)[0];
     if (strongest) select(strongest[end]);
   }
 
@@ -209,35 +272,85 @@
     const here = model.nodes[state.node];
     const column = model.nodes
       .map((node, index) => ({ index, y: node.y, layer: node.layer }))
-      .filter((node) => node.layer === here.layer)
+      .filter((node) => !model.layered || node.layer === here.layer)
       .sort((a, b) => a.y - b.y);
     const place = column.findIndex((node) => node.index === state.node) + direction;
     if (column[place]) select(column[place].index);
   }
 
-  /* Panel */
+  /* Panel: made anew only when what it shows is another, so that the keyboard does not lose its place. */
+  let panelShows = null;
   function fillPanel() {
     const panel = byId("panel");
+    const now = JSON.stringify([state.node, state.edge, state.view, state.strength, state.confidence, live.statements(), model.edges.length]);
+    if (now === panelShows) return;
+    panelShows = now;
     if (state.node !== null) panel.replaceChildren(...nodePanel(state.node));
     else if (state.edge !== null) panel.replaceChildren(...edgePanel(model.edges[state.edge]));
-    else panel.replaceChildren(make("p", "Select a variable or an edge to see what leads to it and what follows from it.", { class: "hint" }));
+    else panel.replaceChildren(make("p", "Select a variable or an edge to see what leads to it, what follows from it, and the rows behind it.", { class: "hint" }));
+  }
+
+  function picture(drawing, caption) {
+    if (!drawing) return [];
+    const figure = make("figure");
+    figure.append(drawing, make("figcaption", caption));
+    return [figure];
   }
 
   function edgePanel(edge) {
     const [ends, ...rest] = describe(edge);
-    return [make("h3", ends), ...rest.map((line) => make("p", line)), nodeList("Ends", [[edge.source, ""], [edge.target, ""]])];
+    const [source, target] = [edge.source, edge.target].map((node) => model.nodes[node].name);
+    const others = model.parents[edge.target].length - 1;
+    const caption = others ? `What the other parents leave of ${target}; the line is the weight.` : "A sample of the rows; the line is the weight.";
+    const actions = make("div", undefined, { class: "actions", role: "group", "aria-label": "State what you know of this edge" });
+    actions.append(
+      press("Forbid", () => live.forbid(source, target)),
+      press("Require", () => live.require(source, target)),
+      press("Reverse", () => live.require(target, source)),
+    );
+    return [
+      make("h3", ends),
+      ...rest.map((line) => make("p", line)),
+      ...picture(plots.scatter(edge), caption),
+      actions,
+      nodeList("Ends", [[edge.source, ""], [edge.target, ""]]),
+    ];
+  }
+
+  function columnFacts(node) {
+    const column = model.variables[node];
+    if (!column) return [];
+    const missing = column.missing ? `, ${percent(column.missing)} missing` : "";
+    const short = (value) => Number(value.toPrecision(4)).toString().replace("-", "−");
+    return [make("p", `${column.kind}, mean ${short(column.mean)}, standard deviation ${short(column.deviation)}${missing}`, { class: "hint" })];
+  }
+
+  function tierChoice(name) {
+    const field = make("div", undefined, { class: "field" });
+    const choice = make("select", undefined, { id: "tier" });
+    choice.append(make("option", "no tier", { value: "" }));
+    for (let k = 0; k <= live.tiers(); k++) choice.append(make("option", `tier ${k + 1}`, { value: String(k) }));
+    choice.value = live.tierOf(name) < 0 ? "" : String(live.tierOf(name));
+    choice.addEventListener("change", () => live.setTier(name, choice.value === "" ? null : Number(choice.value)));
+    field.append(make("label", "Tier: no edge leads from a later one into an earlier one", { for: "tier" }), choice);
+    return field;
   }
 
   function nodePanel(node) {
     const shown = (edges, end) => edges.filter((edge) => model.passes(edge, state)).map((edge) => [edge[end], edgeNumbers(edge)]);
     const effects = (list) => list.map(([other, effect]) => [other, signed(effect)]);
+    const name = model.nodes[node].name;
     return [
-      make("h3", model.nodes[node].name),
+      make("h3", name),
+      ...columnFacts(node),
+      ...(model.variables[node] ? picture(plots.histogram(node), "All rows") : []),
       nodeList("Parents", shown(model.parents[node], "source")),
       nodeList("Children", shown(model.children[node], "target")),
       nodeList("Total effect on", effects(model.effectsOf(node))),
       nodeList("Total effect of", effects(model.effectsOn(node))),
       make("p", "Total effects sum over all directed paths of the whole DAG; filters do not change them.", { class: "hint" }),
+      ...picture(plots.residuals(node), "What its parents leave, in a sample of the rows"),
+      tierChoice(name),
     ];
   }
 
@@ -250,9 +363,7 @@
     const most = 25;
     const items = entries.slice(0, most).map(([node, numbers]) => {
       const item = make("li");
-      const link = make("button", model.nodes[node].name, { type: "button" });
-      link.addEventListener("click", () => select(node));
-      item.append(link, make("span", numbers));
+      item.append(press(model.nodes[node].name, () => select(node)), make("span", numbers));
       return item;
     });
     if (entries.length > most) items.push(make("li", `and ${entries.length - most} more`));
@@ -264,34 +375,39 @@
   }
 
   /* Table */
-  const columns = [
-    { key: "source", title: "from", value: (edge) => model.nodes[edge.source].name },
-    { key: "target", title: "to", value: (edge) => model.nodes[edge.target].name },
-    { key: "weight", title: "weight", number: true, value: (edge) => edge.weight, text: (edge) => signed(edge.weight) },
-    { key: "strength", title: "|weight|", number: true, value: (edge) => Math.abs(edge.weight), text: (edge) => Number(Math.abs(edge.weight).toPrecision(4)).toString() },
-    ...(model.hasConfidence
-      ? [
-          { key: "this_way", title: "this way", number: true, value: (edge) => edge.this_way, text: (edge) => percent(edge.this_way) },
-          { key: "either_way", title: "either way", number: true, value: (edge) => edge.either_way, text: (edge) => percent(edge.either_way) },
-        ]
-      : []),
-    ...(model.columns.includes("margin")
-      ? [{ key: "margin", title: "margin", number: true, value: margin, text: (edge) => shownMargin(margin(edge)) }]
-      : []),
-    { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : edge.open ? "near-tie" : "directed") },
-    { key: "support", title: "direction rests on", value: support },
-  ];
+  const plain = (value) => Number(Math.abs(value).toPrecision(4)).toString();
+  function listColumns() {
+    const share = (key, title) => ({ key, title, number: true, value: (edge) => edge[key], text: (edge) => percent(edge[key]) });
+    const name = (end) => (edge) => model.nodes[edge[end]].name;
+    return [
+      { key: "source", title: "from", value: name("source"), leads: true },
+      { key: "target", title: "to", value: name("target") },
+      { key: "weight", title: "weight", number: true, value: (edge) => edge.weight, text: (edge) => signed(edge.weight) },
+      model.standardised
+        ? { key: "strength", title: "standardised", number: true, value: (edge) => edge.strength, text: (edge) => signed(edge.standardised, 3) }
+        : { key: "strength", title: "|weight|", number: true, value: (edge) => edge.strength, text: (edge) => plain(edge.strength) },
+      ...(model.hasConfidence ? [share("this_way", "this way"), share("either_way", "either way")] : []),
+      ...(model.columns.includes("margin") ? [{ key: "margin", title: "margin", number: true, value: margin, text: (edge) => shownMargin(margin(edge)) }] : []),
+      { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : edge.open ? "near-tie" : "directed") },
+      { key: "support", title: "direction rests on", value: (edge) => edge.rests_on },
+    ];
+  }
 
-  function makeHeader() {
+  function fillHeader(columns) {
+    const { key, descending } = state.sort;
     const cells = columns.map((column) => {
       const cell = make("th", undefined, { scope: "col", ...(column.number ? { class: "number" } : {}) });
-      const button = make("button", column.title, { type: "button" });
-      button.addEventListener("click", () => {
-        const same = state.sort.key === column.key;
-        state.sort = { key: column.key, descending: same ? !state.sort.descending : Boolean(column.number) };
-        update();
-      });
-      cell.append(button);
+      const sort = column.key !== key ? "none" : descending ? "descending" : "ascending";
+      cell.setAttribute("aria-sort", sort);
+      const mark = { none: "", ascending: " ▲", descending: " ▼" }[sort];
+      cell.append(
+        press(column.title + mark, () => {
+          const same = state.sort.key === column.key;
+          state.sort = { key: column.key, descending: same ? !state.sort.descending : Boolean(column.number) };
+          update();
+          document.querySelector(`#edges th:nth-child(${columns.indexOf(column) + 1}) button`).focus();
+        }),
+      );
       return cell;
     });
     document.querySelector("#edges thead tr").replaceChildren(...cells);
@@ -301,24 +417,37 @@
     return typeof a === "number" ? a - b : String(a).localeCompare(String(b));
   }
 
+  let tableShows = null;
   function fillTable(shown) {
+    const columns = listColumns();
     const { key, descending } = state.sort;
-    const column = columns.find((each) => each.key === key);
-    const sorted = [...shown].sort((a, b) => (descending ? -1 : 1) * compare(column.value(a), column.value(b)));
-    document.querySelectorAll("#edges th").forEach((cell, place) => {
-      const sort = columns[place].key !== key ? "none" : descending ? "descending" : "ascending";
-      cell.setAttribute("aria-sort", sort);
-      const mark = { none: "", ascending: " ▲", descending: " ▼" }[sort];
-      cell.firstChild.textContent = columns[place].title + mark;
+    const now = JSON.stringify([state.sort, state.limit, state.view, shown.map((edge) => [edge.source, edge.target, edge.weight, edge.support])]);
+    if (now !== tableShows) {
+      fillHeader(columns);
+      const column = columns.find((each) => each.key === key) || columns[3];
+      const sorted = [...shown].sort((a, b) => (descending ? -1 : 1) * compare(column.value(a), column.value(b)));
+      document.querySelector("#edges tbody").replaceChildren(...sorted.slice(0, state.limit).map((edge) => makeRow(edge, columns)));
+      byId("more").hidden = sorted.length <= state.limit;
+      byId("more").textContent = `Show all ${sorted.length} edges`;
+      byId("rest").textContent = sorted.length > 30 ? `The ${sorted.length} edges are all in the page and in edges.csv; 30 are printed.` : "";
+      tableShows = now;
+    }
+    document.querySelectorAll("#edges tbody tr").forEach((row) => {
+      const chosen = row.dataset.index === String(state.edge);
+      row.classList.toggle("chosen", chosen);
+      row.querySelector("button").setAttribute("aria-pressed", String(chosen));
     });
-    const rows = sorted.slice(0, state.limit).map((edge) => {
-      const row = make("tr");
-      row.append(...columns.map((each) => make("td", (each.text || each.value)(edge), each.number ? { class: "number" } : {})));
-      return row;
-    });
-    document.querySelector("#edges tbody").replaceChildren(...rows);
-    byId("more").hidden = sorted.length <= state.limit;
-    byId("more").textContent = `Show all ${sorted.length} edges`;
+  }
+
+  function makeRow(edge, columns) {
+    const row = make("tr", undefined, { "data-index": String(edge.index) });
+    for (const each of columns) {
+      const cell = make("td", each.leads ? undefined : (each.text || each.value)(edge), each.number ? { class: "number" } : {});
+      if (each.leads) cell.append(make("button", each.value(edge), { type: "button" }));
+      row.append(cell);
+    }
+    row.addEventListener("click", () => select(null, state.edge === edge.index ? null : edge.index));
+    return row;
   }
 
   byId("more").addEventListener("click", () => {
@@ -326,16 +455,115 @@
     update();
   });
 
-  /* Matrix: name the cell under the pointer. */
-  const matrix = byId("matrix");
-  matrix.addEventListener("pointermove", (event) => {
-    const frame = matrix.getBoundingClientRect();
-    const scale = matrix.viewBox.baseVal.width / frame.width;
-    const place = (offset) => Math.floor((offset * scale - Number(matrix.dataset.room)) / Number(matrix.dataset.cell));
-    const [row, column] = [place(event.clientY - frame.top), place(event.clientX - frame.left)].map((each) => model.order[each]);
-    const edge = row === undefined || column === undefined ? undefined : model.children[row].find((each) => each.target === column);
+  /* Matrix: name the cell under the pointer; a click selects it. */
+  byId("matrix").addEventListener("pointermove", (event) => {
+    const edge = matrix.find(event);
     byId("cell").textContent = edge ? describe(edge).slice(0, 2).join(": ") : "\u00a0";
   });
+  byId("matrix").addEventListener("click", (event) => {
+    const edge = matrix.find(event);
+    if (edge) select(null, edge.index);
+  });
+
+  /* Knowledge */
+  const WHY = {
+    "no-table": "This page was made from a result file, without the table, so that it cannot learn again by itself.",
+    "no-kernel": "acyclic was installed here without its WebAssembly kernel, so that this page cannot learn again by itself.",
+    "too-large": "There are too many columns for this page to learn again by itself.",
+    "other-method": "This graph was learned by a method that needs more than correlations, so that this page cannot learn again by itself.",
+    knowledge: "The run was held to signs, bounds or a file of knowledge that this page does not hold, so that it cannot learn again by itself.",
+  };
+  const COMMAND = "acyclic learn TABLE --knowledge knowledge.toml --out DIR";
+
+  /* `anew`: the model has other edges. */
+  function showKnowledge(anew = false) {
+    if (anew) {
+      const chosen = state.edge;
+      state.edge = null;
+      slider.value = "0";
+      graph.redraw();
+      readSliders();
+      if (chosen !== null) panelShows = null;
+    }
+    update();
+    fillStated();
+    const { result, fault, cost } = live.outcome();
+    byId("live-status").textContent = fault ? sayFault(fault) : sayOutcome(result, cost);
+    byId("live-status").classList.toggle("warning", Boolean(fault));
+    const show = Boolean(result && !result.pending && !result.failed);
+    byId("changes-part").hidden = !show;
+    if (show) fillChanges();
+    byId("command").hidden = live.isLive && !(result && result.failed);
+    byId("live-legend").hidden = !show;
+    byId("undo").disabled = !live.canUndo();
+    byId("redo").disabled = !live.canRedo();
+    byId("restart").disabled = !live.isChanged();
+    byId("toml").disabled = !live.isChanged();
+  }
+
+  function sayFault(fault) {
+    if (fault.kind === "cycle") return "Not taken: the required edges would close a cycle.";
+    return `Not taken: ${fault.source} → ${fault.target} is required, but something else that is stated forbids it.`;
+  }
+
+  function sayOutcome(result, cost) {
+    if (!live.isLive) return "";
+    if (!result) return live.isChanged() ? "" : "Nothing is stated beyond what the run was given: the graph is that of the run.";
+    if (result.pending) return "Learning again…";
+    if (result.failed) return "That takes too long, or more memory than a page has: run the command below.";
+    const lost = model.lost.length;
+    const count = (kind) => model.edges.filter((edge) => edge.change === kind).length;
+    const price = Math.abs(cost) < 5e-4 ? "It costs nothing in score." : cost > 0 ? `It costs ${Number(cost.toPrecision(3))} in score (BIC): the table speaks against it by so much.` : `The score is even ${Number((-cost).toPrecision(3))} better: this search met a better graph.`;
+    return `Learned again in ${result.seconds < 0.095 ? "under 0.1" : result.seconds.toFixed(1)} s: edges gained ${count("gained")}, lost ${lost}, turned ${count("turned")}, newly decided ${count("settled")}. ${price}`;
+  }
+
+  function fillStated() {
+    const items = [];
+    const add = (text, key, entry) => {
+      const item = make("li");
+      item.append(make("span", text), press("Remove", () => live.withdraw(key, entry), { "aria-label": `Remove: ${text}` }));
+      items.push(item);
+    };
+    const stated = live.statements();
+    for (const pair of stated.forbidden || []) add(`no edge ${pair[0]} → ${pair[1]}`, "forbidden", pair);
+    for (const pair of stated.required || []) add(`an edge ${pair[0]} → ${pair[1]}`, "required", pair);
+    (stated.tiers || []).forEach((tier, k) => tier.forEach((name) => add(`${name} is in tier ${k + 1}`, "tiers", name)));
+    for (const name of stated.roots || []) add(`${name} has no parents`, "roots", name);
+    for (const name of stated.sinks || []) add(`${name} has no children`, "sinks", name);
+    byId("stated").replaceChildren(...(items.length ? items : [make("li", "nothing yet")]));
+  }
+
+  function fillChanges() {
+    const WORDS = { gained: "gained", turned: "turned", settled: "now decided", unsettled: "no longer decided", lost: "lost" };
+    const changed = [...model.edges.filter((edge) => edge.change), ...model.lost];
+    const items = changed.slice(0, 60).map((edge) => {
+      const item = make("li");
+      const name = press(nameEdge(edge), () => select(null, edge.change === "lost" ? null : edge.index));
+      item.append(make("span", WORDS[edge.change], { class: `mark ${edge.change}` }), name);
+      return item;
+    });
+    if (changed.length > 60) items.push(make("li", `and ${changed.length - 60} more`));
+    byId("changes").replaceChildren(...(items.length ? items : [make("li", "nothing")]));
+  }
+
+  function statePair(act) {
+    const [source, target] = ["state-from", "state-to"].map((id) => byId(id).value);
+    const known = [source, target].every((name) => model.nodes.some((node) => node.name === name));
+    byId("state-fault").textContent = !known ? "Name two variables of the table." : source === target ? "Name two different variables." : "";
+    if (known && source !== target) act(source, target);
+  }
+
+  byId("state-form").addEventListener("submit", (event) => event.preventDefault());
+  byId("state-forbid").addEventListener("click", () => statePair(live.forbid));
+  byId("state-require").addEventListener("click", () => statePair(live.require));
+  byId("undo").addEventListener("click", live.undo);
+  byId("redo").addEventListener("click", live.redo);
+  byId("restart").addEventListener("click", live.restart);
+  byId("toml").addEventListener("click", () => save("knowledge.toml", live.toml(), "application/toml"));
+  byId("live-why").textContent = live.isLive
+    ? "Forbid, require or reverse edges, or put variables into tiers: the page then learns again by itself, offline, by the search of acyclic.discrete.refine. Margins, confidence and the verdict stay those of the run."
+    : `${WHY[live.why]} What is stated here can be saved and given to the command.`;
+  byId("command").textContent = COMMAND;
 
   /* Downloads */
   function save(name, content, type) {
@@ -356,8 +584,7 @@
   };
   document.querySelectorAll("[data-format]").forEach((button) => button.addEventListener("click", () => writers[button.dataset.format]()));
 
-  makeHeader();
   readSliders();
-  update();
+  showKnowledge();
   document.documentElement.dataset.ready = "true";
 })();
