@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from acyclic.data.table import Table
     from acyclic.deadline import Patience
     from acyclic.files import NewFolder
+    from acyclic.findings import Findings
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
     from acyclic.learners import DagLearner
@@ -197,27 +198,36 @@ def bootstrap(
 
 
 @app.command
-def compare(truth: Path, estimate: Path, /, *, output: Annotated[Output, Flat] = SHOWN) -> None:
+def compare(
+    truth: Path, estimate: Path, /, *, out: Path | None = None, output: Annotated[Output, Flat] = SHOWN
+) -> None:
     """Measure an estimated graph against the true one: SHD, SID, FDR, TPR and more; name the edges that differ.
 
     A node that only one of the files names counts as isolated in the other.
 
     ```
     acyclic compare sachs/graph-17.json sachs-graph/result.json
+    acyclic compare before/result.json after/result.json --out diff.html
     ```
 
     Parameters
     ----------
     truth, estimate
         A graph (.json .csv .graphml .dot .dagitty) or a result.json.
+    out
+        HTML file to write with both graphs in one layout, and the edges that were lost, gained or turned.
     """
     from dataclasses import asdict
 
     from acyclic.graphs.metrics import compare as measured
 
     found = measured(_graph(truth), _graph(estimate), nodes="union")
-    output.data(asdict(found))
-    output.say(str(found))
+    if out is not None:
+        from acyclic.report.comparison import report_comparison
+
+        report_comparison(_drawn(truth), _drawn(estimate), out, titles=(str(truth), str(estimate)))
+    output.data({**asdict(found), **({} if out is None else {"page": str(out)})})
+    output.say(str(found) if out is None else f"{found}\nWritten to {out}")
 
 
 @app.command
@@ -420,6 +430,16 @@ def _graph(path: Path) -> Dag | Cpdag:
     if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):
         return load(path).graph
     return read(path)
+
+
+def _drawn(path: Path) -> Findings | Dag:
+    """What a file holds to be drawn: a result with its margins, or a graph."""
+    from acyclic.findings import is_findings
+    from acyclic.result import load
+
+    if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):
+        return load(path)
+    return _member(path)
 
 
 def _member(path: Path) -> Dag:
