@@ -4,7 +4,7 @@ BIN := .venv/bin
 # What `acyclic[cli]` needs, which is all that the demo takes, and on top of it what the tests and linters need.
 READY := .venv/ready
 DEV := .venv/ready-dev
-SOURCES := pyproject.toml pins.txt hatch_build.py src/acyclic/_native/build.py $(wildcard src/acyclic/_native/*.[ch])
+SOURCES := pyproject.toml pins.txt hatch_build.py src/acyclic/_native/build.py $(wildcard src/acyclic/_native/*.[ch] src/acyclic/_native/*/*.c)
 # $(call pinned,FILE) holds pip to these versions, in what it builds in isolation too: the second name is for new pips.
 pinned = PIP_CONSTRAINT=$(1) PIP_BUILD_CONSTRAINT=$(1)
 PINNED := $(call pinned,pins.txt)
@@ -83,6 +83,7 @@ $(READY): $(SOURCES)
 
 $(DEV): $(READY)
 	$(PINNED) $(BIN)/python $(INSTALL) -e '.[dev]'
+	$(BIN)/python src/acyclic/_native/build.py --wasm
 	touch $@
 
 # Needs gcc. Python itself leaks at exit by intent, so that leaks.c counts those of the kernels; libstdc++ comes with
@@ -117,7 +118,7 @@ PACKAGE := build/package
 
 test-package: $(DEV)
 	rm -rf $(PACKAGE)
-	$(PINNED) $(BIN)/python -m build --outdir $(PACKAGE) .
+	ACYCLIC_LIVE=1 $(PINNED) $(BIN)/python -m build --outdir $(PACKAGE) .
 	for archive in $(PACKAGE)/*.whl $(PACKAGE)/*.tar.gz; do \
 	  $(PYTHON) -m venv --clear $(PACKAGE)/venv && \
 	  $(PINNED) $(PACKAGE)/venv/bin/python $(INSTALL) "$$archive[cli]" && \

@@ -162,11 +162,11 @@ class Nearby:
 
     def _descend(self, mask: Mask, deadline: Deadline | None) -> tuple[Bools, float]:
         free, before, limits = mask.is_free, mask.precedence, self.settings
-        rules = (None, None) if free else (as_bytes(mask.allowed.T), as_bytes(mask.required.T))
-        required = 0 if free else int(mask.required.sum(axis=0).max())
-        most = min(len(self.canon), int(self.n) - 2, self.most_parents + required)
+        allowed, required = (None if free else as_bytes(rule.T) for rule in (mask.allowed, mask.required))
+        needed = 0 if free else int(mask.required.sum(axis=0).max())
+        most = min(len(self.canon), int(self.n) - 2, self.most_parents + needed)
         precede = None if before is None else as_bytes(before)
-        given = self.correlation, self.n, self.price, self.unit, *rules, precede, most, DETOURS
+        given = self.correlation, self.n, self.price, self.unit, allowed, required, precede, most, DETOURS
         start = extend_order(np.argsort(self.start), before).astype(np.int32)
         with OrderChain(*given, int(limits["branches"]), 0) as chain:
 
