@@ -1,5 +1,6 @@
 """The report in a real browser: all that a reader can do with the graph of the Sachs data, and a hostile one."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -343,6 +344,140 @@ def test_it_prints_light_and_whole(open_page, sachs):
     assert len(page.pdf()) > 10_000
     page.emulate_media(media="print")
     assert page.locator("#controls").is_hidden() and page.locator("#edges").is_visible()
+
+
+def test_it_prints_on_two_pages_with_the_drawing_as_lines(open_page, wine):
+    page = open_page(wine)
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) == 2
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("#paper svg text").count() == wine.graph.n_nodes
+    page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert page.locator("#paper svg").count() == 0
+
+
+def sklearn_table(name):
+    data = getattr(pytest.importorskip("sklearn.datasets"), f"load_{name}")()
+    X = np.column_stack([data.data, data.target]).astype(float)
+    return acyclic.read_table(X, names=[*data.feature_names, "target"])
+
+
+@pytest.fixture(scope="module")
+def wine():
+    return acyclic.learn(sklearn_table("wine"))
+
+
+def boxes_on_screen(page):
+    """Left, top, right and bottom of each node, as drawn."""
+    found = drawn(page).evaluate(
+        "cy => cy.nodes().map(node => { const b = node.renderedBoundingBox({includeLabels: false}); "
+        "return [b.x1, b.y1, b.x2, b.y2]; })"
+    )
+    return np.array(found)
+
+
+def check_layout(page, filled=0.6):
+    """No two labels overlap, none is outside, and nodes with edges fill their box."""
+    boxes = boxes_on_screen(page)
+    frame = page.locator("#graph").bounding_box()
+    assert boxes.min() >= 0 and (boxes[:, 2:].max(axis=0) <= [frame["width"], frame["height"]]).all()
+    whole = drawn(page).evaluate("cy => cy.elements().renderedBoundingBox({includeLabels: false})")
+    assert whole["w"] * whole["h"] >= filled * frame["width"] * frame["height"]
+    # A border is drawn half outside of its box, on both.
+    apart = 1.0
+    for k, (x1, y1, x2, y2) in enumerate(boxes):
+        others = boxes[k + 1 :]
+        over = (others[:, 0] < x2 - apart) & (x1 < others[:, 2] - apart)
+        assert not (over & (others[:, 1] < y2 - apart) & (y1 < others[:, 3] - apart)).any()
+
+
+@pytest.mark.parametrize("viewport", [(1280, 900), (1900, 1000), (390, 800)], ids=str)
+def test_wine_fills_any_box_without_overlap(open_page, wine, viewport):
+    page = open_page(wine, viewport={"width": viewport[0], "height": viewport[1]})
+    check_layout(page, 0.6 if viewport[0] > 400 else 0.5)
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("diabetes", 0.6), pytest.param("breast_cancer", 0.6, marks=pytest.mark.slow)],
+)
+def test_known_tables_fill_their_box(open_page, name, least):
+    check_layout(open_page(acyclic.learn(sklearn_table(name), effort=0.02)), least)
+
+
+@pytest.mark.parametrize(("d", "graph"), [(11, "ER2"), (50, "ER1"), (50, "ER2"), (150, "ER1")])
+def test_simulated_graphs_fill_their_box_and_the_page_stays_small(open_page, tmp_path, d, graph):
+    data = acyclic.simulate(n_nodes=d, n=600, graph=graph, variances=(0.5, 4), random_state=d)
+    result = acyclic.learn(acyclic.read_table(data.X, names=data.names), effort=0.0)
+    page = open_page(result)
+    check_layout(page)
+    assert (tmp_path / "report0.html").stat().st_size < 1_500_000
+
+
+def test_a_row_selects_its_edge_and_back(page, sachs):
+    page.click("#edges tbody tr:nth-child(2)")
+    source, target = page.locator("#edges tbody tr:nth-child(2) td").all_text_contents()[:2]
+    assert page.locator("#edges tr.chosen").count() == 1
+    assert page.text_content("#panel h3").split() == [source, "→", target]
+    names = sachs.graph.names
+    chosen = drawn(page).evaluate("cy => cy.edges('.chosen').map(edge => [edge.source().id(), edge.target().id()])")
+    assert chosen == [[f"n{names.index(source)}", f"n{names.index(target)}"]]
+    page.locator("#graph").scroll_into_view_if_needed()
+    page.mouse.click(*screen_place(page, "e0"))
+    first = sachs.graph.edges()[0]
+    assert page.locator("#edges tr.chosen td").all_text_contents()[:2] == list(first[:2])
+    page.focus("#edges tbody tr:nth-child(3) button")
+    page.keyboard.press("Enter")
+    assert page.locator("#edges tbody tr:nth-child(3)").get_attribute("class") == "chosen"
+
+
+def test_the_rows_behind_an_edge_and_a_column(open_page, wine):
+    page = open_page(wine)
+    page.click("#edges tbody tr:nth-child(1)")
+    points = page.locator("#panel .plot .points").get_attribute("d")
+    assert points.count("M") == 178 and page.locator("#panel .plot .fitted").count() == 1
+    target = page.locator("#edges tbody tr:nth-child(1) td").all_text_contents()[1]
+    page.fill("#search", target)
+    assert page.locator("#panel .plot").count() == 2 and page.locator("#panel .bar").count() == 24
+    assert "standard deviation" in page.text_content("#panel")
+
+
+def test_full_screen_and_back(open_page, wine):
+    page = open_page(wine)
+    page.click("#full")
+    page.wait_for_selector(".stage.full")
+    page.wait_for_timeout(300)
+    box = page.locator("#graph").bounding_box()
+    assert box["height"] > 800 and box["width"] > 900
+    check_layout(page)
+    page.click("#full")
+    page.wait_for_selector(".stage:not(.full)")
+
+
+def test_the_overview_goes_where_it_is_pressed(open_page, wine):
+    page = open_page(wine)
+    page.locator("#graph").scroll_into_view_if_needed()
+    assert page.locator("#overview").is_hidden()
+    for _ in range(6):
+        page.click("#zoom-in")
+    page.wait_for_selector("#overview:not([hidden])")
+    before = drawn(page).evaluate("cy => cy.pan()")
+    page.click("#overview", position={"x": 10, "y": 10})
+    after = drawn(page).evaluate("cy => cy.pan()")
+    assert after["x"] > before["x"] and after["y"] > before["y"]
+
+
+def test_a_cell_of_the_matrix_names_and_selects_its_edge(page, sachs):
+    page.locator("#matrix").scroll_into_view_if_needed()
+    box = page.locator("#matrix").bounding_box()
+    order, names = sachs.graph.order.tolist(), sachs.graph.names
+    room = 7 * max(map(len, names)) + 12
+    source, target, _ = sachs.graph.edges()[0]
+    row, column = (order.index(names.index(name)) for name in (source, target))
+    page.mouse.move(box["x"] + room + 22 * column + 11, box["y"] + room + 22 * row + 11)
+    assert page.text_content("#cell").startswith(f"{source} → {target}")
+    page.mouse.down()
+    page.mouse.up()
+    assert page.text_content("#panel h3") == f"{source} → {target}"
 
 
 def test_hostile_names_are_only_text(open_page):
