@@ -1,5 +1,7 @@
 """The report learns again by itself: the same graph as Python, for the same knowledge."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from acyclic.errors import KnowledgeError
 from acyclic.facts import Orientation
 from acyclic.graphs.formats import from_dot, from_json
 from acyclic.report import report
+from acyclic.report.comparison import report_comparison
 from acyclic.report.live import read_kernel
 
 pytestmark = pytest.mark.skipif(not read_kernel(), reason="the WebAssembly module is not compiled: build.py --wasm")
@@ -199,3 +202,58 @@ def test_a_page_that_cannot_learn_takes_statements_and_gives_the_command(open_fi
     assert shown_pairs(page) == before and page.locator("#stated li").count() == 1
     assert page.is_visible("#command") and "without the table" in page.text_content("#live-why")
     assert page.is_enabled("#toml")
+
+
+AXE = Path(__file__).parent / "axe-core" / "axe.min.js"
+
+
+def violations(page):
+    # The page's own policy forbids scripts that are not its own; the debugger may still evaluate one.
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_changed_page_is_accessible(open_file, small, tmp_path, scheme):
+    report(small, tmp_path / "page.html")
+    page = open_file(tmp_path / "page.html", color_scheme=scheme)
+    page.click("#edges tbody tr:nth-child(1)")
+    page.click("#panel .actions >> text=Reverse")
+    status(page)
+    page.click("#edges tbody tr:nth-child(2)")
+    assert violations(page) == []
+
+
+def test_hostile_names_stay_text_when_they_are_stated(open_file, tmp_path):
+    names = ["<img src=x onerror=alert(1)>", '"\\\n', "</script>", "plain"]
+    X = acyclic.simulate(n_nodes=5, n=300, variances=(0.5, 3.0), random_state=1).X[:, :4]
+    result = acyclic.learn(acyclic.read_table(X, names=names))
+    report(result, tmp_path / "page.html")
+    page = open_file(tmp_path / "page.html")
+    stated = {"required": [[names[0], names[1]]], "tiers": [[names[2]], [names[3]]]}
+    check_page(page, result, stated)
+    page.fill("#state-from", names[0])
+    page.fill("#state-to", names[2])
+    page.click("#state-require")
+    status(page)
+    assert names[0] in page.text_content("#stated") and page.locator("main img").count() == 0
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_comparison_is_accessible_and_asks_for_nothing(browser, small, tmp_path, scheme):
+    report_comparison(small, small.graph, tmp_path / "diff.html", titles=("one", "other"))
+    page, asked = browser.new_page(color_scheme=scheme), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("console", lambda message: asked.append(message.text))
+    page.goto((tmp_path / "diff.html").as_uri())
+    assert violations(page) == [] and asked == [(tmp_path / "diff.html").as_uri()]
+    page.close()
+
+
+def test_a_page_of_a_thousand_columns_opens_and_says_that_it_is_too_large_to_learn(open_file, tmp_path):
+    data = acyclic.simulate(n_nodes=1000, n=1200, graph="ER1", random_state=1)
+    report(acyclic.learn(acyclic.read_table(data.X), method="equal-variance"), tmp_path / "page.html")
+    page = open_file(tmp_path / "page.html")
+    assert page.is_visible("#overview") and page.is_visible("#command")
+    assert "too many columns" in page.text_content("#live-why")

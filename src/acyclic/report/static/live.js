@@ -174,6 +174,8 @@ function makeLive(model, data, tell) {
   return {
     isLive,
     state: change,
+    /* What every change is compared with, learned while the reader still looks. */
+    warm: () => isLive && !worker && !answers.size && ask(first),
     why: data.live.why,
     forbid,
     require,
@@ -205,8 +207,8 @@ function runWorker() {
       return;
     }
     try {
-      const started = performance.now();
       const own = await ready;
+      const started = performance.now();
       const found = learner.learn(own.wasm, own.problem, names, statements);
       postMessage({ id, ...found, seconds: (performance.now() - started) / 1000 });
     } catch {

@@ -285,6 +285,7 @@
     const now = JSON.stringify([state.node, state.edge, state.view, state.strength, state.confidence, live.statements(), model.edges.length]);
     if (now === panelShows) return;
     panelShows = now;
+    if (state.node !== null || state.edge !== null) live.warm();
     if (state.node !== null) panel.replaceChildren(...nodePanel(state.node));
     else if (state.edge !== null) panel.replaceChildren(...edgePanel(model.edges[state.edge]));
     else panel.replaceChildren(make("p", "Select a variable or an edge to see what leads to it, what follows from it, and the rows behind it.", { class: "hint" }));
