@@ -268,6 +268,10 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
         assert why_not_live(dataclasses.replace(result, provenance=provenance)) is NotLive.KNOWLEDGE
     other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, method="notears"))
     assert why_not_live(other) is NotLive.OTHER_METHOD
+    cut = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, threshold=0.3))
+    assert why_not_live(cut) is NotLive.THRESHOLD
+    script = (STATIC / "report.js").read_text(encoding="utf-8")
+    assert all(f'"{why}": "' in script or f'{why}: "' in script for why in NotLive)
     monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "")
     assert why_not_live(result) is NotLive.NO_KERNEL
     page = Page(report(result))

@@ -32,6 +32,8 @@ class NotLive(StrEnum):
     TOO_LARGE = "too-large"
     OTHER_METHOD = "other-method"
     """Not the linear search: what it learned rests on something that correlations do not hold."""
+    THRESHOLD = "threshold"
+    """Weights were cut, which the page does not do."""
     KNOWLEDGE = "knowledge"
     """The run had signs, bounds, or a file of knowledge that is not at hand."""
 
@@ -56,6 +58,8 @@ def why_not_live(result: Findings) -> NotLive | None:
     stated = result.provenance.get("knowledge")
     if result.verdict.method not in _METHODS:
         return NotLive.OTHER_METHOD
+    if result.verdict.threshold > 0:
+        return NotLive.THRESHOLD
     if result.table is None or result.table.moments.n < 3:
         return NotLive.NO_TABLE
     if 4 * len(result.graph.names) * (len(result.graph.names) + 1) > MOST_BYTES:

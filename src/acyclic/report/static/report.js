@@ -472,6 +472,7 @@
     "no-kernel": "acyclic was installed here without its WebAssembly kernel, so that this page cannot learn again by itself.",
     "too-large": "There are too many columns for this page to learn again by itself.",
     "other-method": "This graph was learned by a method that needs more than correlations, so that this page cannot learn again by itself.",
+    threshold: "Small weights were cut from this graph, which this page does not do, so that it cannot learn again by itself.",
     knowledge: "The run was held to signs, bounds or a file of knowledge that this page does not hold, so that it cannot learn again by itself.",
   };
   const COMMAND = "acyclic learn TABLE --knowledge knowledge.toml --out DIR";
