@@ -133,6 +133,15 @@ def test_numbers_without_meaning_are_refused(kernel, given, change):
         kernel(**given() | change)
 
 
+@pytest.mark.parametrize(("kernel", "given"), [(select_parents, selection), (OrderChain, chain), (ExactTables, exact)])
+@pytest.mark.parametrize("odd", [0.0, -1.0, np.nan, np.inf])
+def test_noise_shares_that_are_not_positive_are_refused(kernel, given, odd):
+    arguments = given()
+    arguments["unit"][1] = odd
+    with pytest.raises(ValueError, match="positive numbers"):
+        kernel(**arguments)
+
+
 def test_more_nodes_than_the_exact_search_has_room_for_are_refused():
     with pytest.raises(ValueError, match=f"up to {EXACT_NODES} nodes; got {EXACT_NODES + 1}"):
         ExactTables(**exact(EXACT_NODES + 1))

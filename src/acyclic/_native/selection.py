@@ -86,6 +86,8 @@ def check_criterion(
         raise ValueError(f"n is {n} and the cost of a parent {cost}; the kernel takes n > 0 and a cost of at least 0")
     if unit is not None:
         check("unit", unit, FLOAT, (d,))
+        if not ((unit > 0) & (unit < np.inf)).all():
+            raise ValueError(f"unit has values from {unit.min()} to {unit.max()}; the kernel takes positive numbers")
     for rule in rules:
         if rule is not None:
             check("a rule for parents", rule, UINT8, (d, d))

@@ -151,7 +151,8 @@ def noise_shares(
     own = criterion.deviation**2
     freedom = np.maximum(criterion.n - 1 - np.count_nonzero(slopes, axis=0), 1)
     pooled = criterion.n * float(left @ own) / float(freedom[own > 0].sum() or 1)
-    return np.divide(pooled, own, out=np.ones_like(own), where=own > 0) if pooled > 0 else np.ones_like(own)
+    shares = np.divide(pooled, own, out=np.ones_like(own), where=(own > 0) & (pooled > 0))
+    return np.clip(shares, np.finfo(float).tiny, np.finfo(float).max)
 
 
 def fit_parents(
