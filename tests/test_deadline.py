@@ -36,6 +36,7 @@ def test_a_deadline_travels_as_the_seconds_that_are_left(monkeypatch):
         arrived.check()
     assert stopped.value.end == deadline.end()
     assert pickle.loads(pickle.dumps(Deadline())).left() is None
+    assert not arrived.undivided and pickle.loads(pickle.dumps(deadline.for_one_fit())).undivided
 
 
 def test_the_sooner_of_two_deadlines():

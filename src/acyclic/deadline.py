@@ -23,6 +23,10 @@ class Stopped(Exception):  # noqa: N818 - not an error: it carries a wanted end 
         self.end = end
 
 
+class Shared(float):
+    """Seconds that are left of a limit which other work shares: a fit that gets them may not use them up."""
+
+
 class Deadline:
     """Until when a run may go on, by the monotonic clock of this machine.
 
@@ -34,6 +38,8 @@ class Deadline:
         From now; None for no limit.
     limit : float, optional
         The limit that was asked for, as words mention it, where ``seconds`` are what is left of it.
+    undivided : bool
+        Whether all of it is for one fit, which may use it up, and nothing follows.
 
     Examples
     --------
@@ -41,10 +47,10 @@ class Deadline:
     (True, True)
     """
 
-    def __init__(self, seconds: float | None = None, limit: float | None = None) -> None:
+    def __init__(self, seconds: float | None = None, limit: float | None = None, undivided: bool = False) -> None:
         if seconds is not None and not is_time_limit(seconds):
             raise InputError(Argument("time_limit"), f" has to be a number of seconds, at least 0; got {seconds!r}")
-        self.limit = seconds if limit is None else limit
+        self.limit, self.undivided = seconds if limit is None else limit, undivided
         self.at = inf if seconds is None else time.monotonic() + float(seconds)
 
     @classmethod
@@ -52,6 +58,12 @@ class Deadline:
         """A deadline of another process of this machine, whose monotonic clock is the same."""
         deadline = cls(None)
         deadline.at, deadline.limit = at, limit
+        return deadline
+
+    def for_one_fit(self) -> Deadline:
+        """The same moment, for a fit after which nothing else has to be done."""
+        deadline = Deadline.at_moment(self.at, self.limit)
+        deadline.undivided = self.at != inf
         return deadline
 
     def left(self) -> float | None:
@@ -77,7 +89,7 @@ class Deadline:
         return other if other.at < self.at else self
 
     def __reduce__(self) -> tuple[Callable[..., Deadline], tuple[Any, ...]]:
-        return Deadline, (self.left(), self.limit)
+        return Deadline, (self.left(), self.limit, self.undivided)
 
 
 class Patience:

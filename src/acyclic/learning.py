@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from acyclic.data.knowledge import Knowledge
@@ -28,6 +29,7 @@ from acyclic.types import Callback
     time_limit=SECONDS,
     random_state=SEED,
     callback=COMMON["callback"],
+    start=COMMON["start"],
 )
 def learn(
     table: Any,
@@ -37,6 +39,7 @@ def learn(
     time_limit: float | None = None,
     random_state: int = 0,
     callback: Callback | None = None,
+    start: ArrayLike | None = None,
     **options: Any,
 ) -> Result:
     """Learn a directed acyclic graph from a table.
@@ -56,14 +59,17 @@ def learn(
         selection rule, which follows n, d and the noise and does not depend on units; the learners notears and golem
         then use their published 0.3.
     time_limit : float, optional
-        Seconds after which the best so far is returned; the verdict says so.
+        Seconds after which the best so far is returned; the verdict says so. A search over orders uses them, until it
+        finds nothing better for long, unless the option ``effort`` says how much to search.
     random_state : int
         Seed of the random numbers, for methods that have any.
     callback : callable, optional
         Called with a `Progress` as the run goes on; a true answer ends it with the best so far.
+    start : array_like (d, d), optional
+        Weights of a similar graph to begin from, for methods that have such a setting; the others refuse it.
     **options
-        Settings of the learner that ``method`` names, and options of `read_table` such as ``missing="em"``; what
-        neither has is refused.
+        Settings of the learner that ``method`` names, as ``effort`` (1 is a second or two for 50 columns), and options
+        of `read_table` such as ``missing="em"``; what neither has is refused.
 
     Returns
     -------
@@ -83,6 +89,7 @@ def learn(
     own = kind._get_param_names() if kind is not None else ()
     reading = {name: options.pop(name) for name in READING if name in options and name not in own}
     given = {"knowledge": knowledge, "threshold": threshold, "time_limit": time_limit, "callback": callback, **options}
+    given["start"] = start
     given = {name: value for name, value in given.items() if value is not None}
     if isinstance(method, DagLearner):
         if options:

@@ -329,7 +329,7 @@ def test_a_neighbour_that_is_always_better_ends_in_no_loop(monkeypatch):
         self.better = self.score - 1.0, self.adjacency
         return self.rivals(())
 
-    monkeypatch.setattr(search_module._Neighbourhood, "survey", survey)
+    monkeypatch.setattr(search_module.Neighbourhood, "survey", survey)
     found = search_orders(moments, effort=0.01)
     assert len(surveys) == search_module._SURVEYS
     assert found.rivals is not None and found.end.kind is Ended.NO_BETTER_MOVE
@@ -343,6 +343,62 @@ def test_the_time_limit_returns_the_best_so_far():
     assert found.kicks == 0 and found.reached == () and found.rivals is None
     np.testing.assert_array_equal(found.order, start)
     np.testing.assert_allclose(found.weights, select_parents(moments, start), rtol=1e-8, atol=1e-12)
+
+
+def generations(monkeypatch, *, ending=None):
+    """The generations of searches to come, as their best scores; ``ending`` is called in each."""
+    cross, seen = search_module._Search.cross, []
+
+    def counted(self, work):
+        if ending is not None:
+            ending(self)
+        cross(self, work // 100)
+        seen.append(self.best[0])
+
+    monkeypatch.setattr(search_module._Search, "cross", counted)
+    monkeypatch.setattr(search_module, "_LONGEST", 1e6)
+    return seen
+
+
+def test_without_an_effort_a_limit_lets_the_search_go_on_until_it_is_stale(monkeypatch):
+    moments, seen = dense(25, 200, 3), generations(monkeypatch)
+    found = search_orders(moments, deadline=Deadline(600))
+    assert found.end.kind is Ended.NO_BETTER_MOVE and found.rivals is not None
+    assert len(seen) == found.generations >= search_module._STALE
+    assert seen[-1] == seen[-search_module._STALE] == min(seen)
+
+
+def test_without_an_effort_a_limit_that_ends_the_search_leaves_time_for_its_rivals(monkeypatch):
+    def pass_time(search):
+        if search.generations == 3:
+            search.until.at = 0.0
+
+    moments, seen = dense(25, 200, 3), generations(monkeypatch, ending=pass_time)
+    found = search_orders(moments, deadline=Deadline(600))
+    assert found.end == Fact.of(Ended.TIME_LIMIT, seconds=600) and len(seen) == found.generations == 3
+    assert found.score == pytest.approx(gaussian_bic(moments, found.weights, "ebic"), abs=TIE)
+    assert (np.isnan(found.rivals.turned) == (found.weights == 0)).all() and found.rivals.chains == 6
+
+
+def test_an_effort_that_is_given_is_the_same_search_under_a_limit_that_is_not_reached():
+    moments = dense(22, 200, 2)
+    one, other = (search_orders(moments, effort=0.02, deadline=limit) for limit in (None, Deadline(600)))
+    assert one.weights.tobytes() == other.weights.tobytes() and one.end == other.end
+    assert (one.kicks, one.generations, one.reached) == (other.kicks, other.generations, other.reached)
+
+
+def test_without_effort_and_limit_the_effort_is_one(monkeypatch):
+    monkeypatch.setattr(search_module, "_BUDGET", 3e7)
+    moments = dense(21, 200, 2)
+    one, other = search_orders(moments), search_orders(moments, effort=1, deadline=Deadline(None))
+    assert one.weights.tobytes() == other.weights.tobytes() and one.kicks == other.kicks
+
+
+def test_more_effort_is_more_generations_once_chains_are_long_enough(monkeypatch):
+    monkeypatch.setattr(search_module, "_LONGEST", 1e5)
+    moments = dense(25, 150, 1)
+    few, many = (search_orders(moments, effort=effort).generations for effort in (0.05, 0.15))
+    assert 0 < 2 * few <= many
 
 
 @pytest.mark.parametrize("d", [5, 30])

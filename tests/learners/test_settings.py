@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 import acyclic
 from acyclic.deadline import Deadline
+from acyclic.discrete.search import search_graph
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Orientation
 from acyclic.learners import LEARNERS, make_learner
@@ -264,3 +265,29 @@ def test_the_bootstrap_counts_the_same_through_every_door(name):
     both_ways = (counts[0].edge > 0) & (counts[0].edge == counts[0].edge.T)
     claimed = doors[0].fit(DATA.X).verdict_.orientation
     assert both_ways.any() == (claimed is Orientation.INDEPENDENCE)
+
+
+@pytest.mark.parametrize(
+    ("limit", "effort", "searched"),
+    [
+        (None, None, 1.0),
+        (None, 0.5, 0.5),
+        (600, None, None),
+        (600, 0.5, 0.5),
+        (Deadline(600), None, 1.0),
+        (Deadline(600).for_one_fit(), None, None),
+        (Deadline().for_one_fit(), None, 1.0),
+    ],
+)
+@pytest.mark.parametrize(("method", "module"), [("auto", "auto"), ("order-search", "order_search")])
+def test_a_limit_is_for_the_search_where_nothing_shares_it(method, module, limit, effort, searched, monkeypatch):
+    efforts, X = [], acyclic.simulate(5, 120, variances=(0.1, 9.0), standardize=True, random_state=3).X
+    search = search_graph
+
+    def watched(*given, **options):
+        efforts.append(options["effort"])
+        return search(*given, **options)
+
+    monkeypatch.setattr(f"acyclic.learners.{module}.search_graph", watched)
+    acyclic.learn(X, method=method, time_limit=limit, **({} if effort is None else {"effort": effort}))
+    assert efforts == [searched]

@@ -1,6 +1,7 @@
 """Edge confidence: what is counted, consensus, files, limits and wrong arguments."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -34,6 +35,10 @@ class Scripted:
 def same_bits(one, other):
     fields = ("edge", "weight", "lower", "upper")
     return one.draws == other.draws and all(getattr(one, f).tobytes() == getattr(other, f).tobytes() for f in fields)
+
+
+def informed(table, time_limit=None, start=None):
+    return acyclic.learn(table, time_limit=time_limit, start=start, knowledge=Knowledge())
 
 
 def test_frequencies_are_counts_of_the_graphs():
@@ -92,7 +97,10 @@ def test_warm_starts_reach_the_same_graphs_of_a_convex_enough_problem():
     assert np.abs(warm.edge - cold.edge).max() <= 0.2
 
 
-@pytest.mark.parametrize(("method", "module"), [("auto", "auto"), ("order-search", "order_search")])
+@pytest.mark.parametrize(
+    ("method", "module"),
+    [("auto", "auto"), ("order-search", "order_search"), (acyclic.learn, "auto"), (informed, "auto")],
+)
 def test_each_draw_is_one_descent_from_the_order_of_the_answer(method, module, monkeypatch):
     rows, seen = acyclic.simulate(8, 300, variances=(0.5, 4.0), standardize=True, random_state=2).X, []
 
@@ -105,8 +113,13 @@ def test_each_draw_is_one_descent_from_the_order_of_the_answer(method, module, m
     assert [effort for effort, _ in seen] == [1.0, 0.0, 0.0, 0.0]
     assert all(starts == [found.graph.order.tolist()] for _, starts in seen[1:])
     seen.clear()
-    bootstrap(method, rows, 2, warm_start=False)
+    bootstrap(method, rows, 2, warm_start=False, time_limit=600)
     assert [effort for effort, _ in seen] == [1.0, 1.0, 1.0]
+
+
+def test_a_function_whose_method_takes_no_start_gets_none():
+    found = bootstrap(partial(acyclic.learn, method="ges"), DATA.X, 2)
+    assert found.draws == 2 and not found.notes
 
 
 def test_learners_that_need_rows_get_rows():

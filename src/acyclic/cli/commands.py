@@ -371,6 +371,8 @@ def _learn(
     Gives the result, and whether Ctrl-C ended the run.
     """
     model.set_params(callback=stages.stage("learning", seconds=job.settings.time_limit))
+    if not job.bootstrap and not job.audit:
+        model.set_params(time_limit=job.deadline.for_one_fit())
     result = job.learn(model, table)
     try:
         if job.bootstrap and result.ended is not Ended.INTERRUPTED:

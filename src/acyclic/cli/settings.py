@@ -88,7 +88,8 @@ class Settings:
     option
         A further setting of the learner, such as --option.l1 0.05.
     time_limit
-        Seconds for everything; the best so far is kept.
+        Seconds for everything; the best so far is kept. Where nothing follows the learning, a search goes on until it
+        finds nothing better for long or the time is up; --option.effort says how much to search instead.
     seed
         Of all random numbers.
     jobs

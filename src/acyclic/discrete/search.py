@@ -1,10 +1,10 @@
 """The search for the best graph under the Gaussian BIC: several chains over orders, which then learn from each other.
 
 Each chain goes downhill from an order of its own, one node after the other to its best place, and then on by kicks. If
-the chains do not end in one class, more are started, and good orders are crossed: a child has the relative order of a
-random half of the columns from one parent and the rest from the other. All randomness comes from the seed, all budgets
-are counted in work and not in time, and what one chain does depends on no other between two meetings: the answer does
-not depend on the number of threads or on the load of the machine, unless a deadline cuts it short.
+the chains do not end in one class, they go on, more are started, and good orders are crossed: a child has the relative
+order of a random half of the columns from one parent and the rest from the other. All randomness comes from the seed,
+all budgets are counted in work and not in time, and what one chain does depends on no other between two meetings: the
+answer does not depend on the number of threads or on the load of the machine, unless a deadline cuts it short.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
 
 from acyclic._native import Flag, OrderChain, run_watched
-from acyclic.data.dependence import EXPLAINED
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
@@ -29,6 +28,7 @@ from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph
 from acyclic.discrete.order import as_bytes, extend_order
 from acyclic.discrete.rivals import Alternative, Rivals
 from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, noise_shares
+from acyclic.discrete.survey import MOST_ALTERNATIVES, TIE, Neighbourhood, share_left
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import sort_topologically
@@ -39,8 +39,6 @@ from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["FoundGraph", "search_graph", "search_orders"]
 
-# Scores closer than this are ties: equivalent graphs differ by rounding only.
-_TOLERANCE = 1e-6
 # A kick, and what is accepted after it, as measured on real tables: fewer insertions fall back, more lose too much.
 _INSERTIONS, _TEMPERATURE = 3, 5.0
 _PATIENCE = 1000
@@ -48,13 +46,17 @@ _PATIENCE = 1000
 _FIRST_CHAINS, _POPULATION = 3, 6
 # Generations without a better graph after which crossing ends.
 _STALE = 20
-# Units of work, about a nanosecond each, for 50 columns.
+# Units of work, some nanoseconds each, for 50 columns.
 _BUDGET = 1.5e9
+# A chain's first stretch of kicks is a share of the budget, but no longer than this for 30 columns: from there on more
+# effort is more generations. Children with a quarter of it, measured on real tables, make a population alike too soon.
+_SHARE, _LONGEST = 1 / 18, 1e8
+# Of the time that is left, what the chains get; the rest is for the look around the answer.
+_CHAINS_TIME = 0.8
 # Looks around the answer: after each but the last the search goes on from what was better.
 _SURVEYS = 4
 # Trees of one chain beyond 15 million branches, 120 MB, are begun anew.
 _MOST_BRANCHES = 15_000_000
-_MOST_ALTERNATIVES = 20
 _UNLIMITED = 2**62
 
 Order = NDArray[np.int32]
@@ -102,7 +104,7 @@ def search_graph(
     *,
     mask: Mask | None = None,
     max_parents: int | None = None,
-    effort: float = 1.0,
+    effort: float | None = None,
     threads: int | None = None,
     deadline: Deadline | None = None,
     tell: Callable[[float], None] | None = None,
@@ -121,7 +123,7 @@ def search_graph(
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
     _check_effort(effort)
-    few = len(moments.names) <= LARGEST_EXACT and effort > 0
+    few = len(moments.names) <= LARGEST_EXACT and effort != 0
     # What a proof that is cut short leaves is a descent, which takes next to no time and tells of itself.
     searched = search_orders(
         moments,
@@ -171,7 +173,7 @@ def _prove(
         turned=best.turned[restore],
         left_out=best.left_out[restore],
         alternatives=tuple(
-            Alternative(other.adjacency[restore], other.excess) for other in best.alternatives[:_MOST_ALTERNATIVES]
+            Alternative(other.adjacency[restore], other.excess) for other in best.alternatives[:MOST_ALTERNATIVES]
         ),
     )
     weights = least_squares(moments.covariance, best.adjacency[restore], mask)
@@ -187,7 +189,7 @@ def search_orders(
     noise: Noise = "unequal",
     mask: Mask | None = None,
     max_parents: int | None = None,
-    effort: float = 1.0,
+    effort: float | None = None,
     threads: int | None = None,
     deadline: Deadline | None = None,
     tell: Callable[[float], None] | None = None,
@@ -205,13 +207,15 @@ def search_orders(
         Orders to start from; repaired where they are against the mask. Further chains start from random orders.
     penalty, noise, mask, max_parents
         As in `select_parents`. With equal noise variances, σ² is estimated from the first start.
-    effort : float
+    effort : float, optional
         1 is a second or two for 50 columns on two cores; the work grows with it. 0 goes downhill from the starts, or
-        from one random order, and no further.
+        from one random order, and no further. None is 1 without a deadline; with one the search goes on until 20
+        generations found nothing better, or the time is up.
     threads : int, optional
         All processors if left out. The result does not depend on it.
     deadline : Deadline, optional
-        When it passes, the best graph so far is returned, as it is on Ctrl-C.
+        The best graph so far is returned before it passes, as it is on Ctrl-C. A fifth of the time is kept for the
+        look at its rivals.
     tell : callable, optional
         Called with the best score so far after each round; it may raise Stopped to end the search.
     random_state : int, SeedSequence or Generator
@@ -244,9 +248,16 @@ def search_orders(
         )
 
 
-def _check_effort(effort: float) -> None:
-    if not 0 <= effort < inf:
-        raise InputError(f"effort is {effort!r}; give a number >= 0")
+def _check_effort(effort: float | None) -> None:
+    if effort is not None and not 0 <= effort < inf:
+        raise InputError(f"effort is {effort!r}; give a number >= 0, or None")
+
+
+def _find_budget(effort: float | None, d: int, deadline: Deadline | None) -> float:
+    """Units of work in all; infinite where a deadline alone says when to end."""
+    if effort is None:
+        effort = 1.0 if deadline is None or deadline.left() is None else inf
+    return float(effort * _BUDGET * max(1.0, d / 50) ** 0.75)
 
 
 def canonical_order(correlation: Floats, names: Sequence[str]) -> Integers:
@@ -271,7 +282,7 @@ class _Search:
         criterion: ParentCriterion,
         unit: Floats | None,
         canon: Integers,
-        effort: float,
+        effort: float | None,
         threads: int | None,
         deadline: Deadline | None,
         tell: Callable[[float], None] | None,
@@ -296,8 +307,12 @@ class _Search:
             _MOST_BRANCHES,
         )
         self.by_class, self.free = unit is None, criterion.mask.is_free
-        self.budget = int(effort * _BUDGET * max(1.0, self.d / 50) ** 0.75)
-        self.effort = effort
+        self.budget = _find_budget(effort, self.d, deadline)
+        self.quota = int(min(_SHARE * self.budget, _LONGEST * max(1.0, self.d / 30) ** 1.5))
+        left = None if deadline is None else deadline.left()
+        # Until when the chains may go on; what is left then is for the look around.
+        self.until = deadline if deadline is None or left is None else Deadline(_CHAINS_TIME * left, deadline.limit)
+        self.cut = False
         self.temperature = _TEMPERATURE * min(1.0, 50 / self.d)
         self.chains: list[OrderChain] = []
         self.stack = ExitStack()
@@ -328,23 +343,27 @@ class _Search:
             return Fact.of(Ended.INTERRUPTED)
         finally:
             self.collect()
+            self.cut = self.until is not None and self.until.passed()
+            self.until = self.deadline
 
     def explore(self, starts: list[Order]) -> None:
         """Chains on their own; if they disagree more of them, then crossings, until all is stale or spent."""
-        if self.effort == 0:
+        if self.budget == 0:
             self.climb(starts or [self.draw_start()], 0)
             return
-        own = self.budget // 15
         first = max(_FIRST_CHAINS if self.d <= 300 else 2 if self.d <= 600 else 1, len(starts))
-        self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], own)
+        self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], self.quota)
         if self.agree() or len(self.chains) < _FIRST_CHAINS:
             return
-        self.climb([self.draw_start() for _ in range(_POPULATION - len(self.chains))], own)
+        self.go_further(self.quota)
+        if self.agree():
+            return
+        self.climb([self.draw_start() for _ in range(_POPULATION - len(self.chains))], 2 * self.quota)
         stale = 0
         while stale < _STALE and self.spent < self.budget:
             best = self.best[0]
-            self.cross(own // 2)
-            stale = 0 if self.best[0] < best - _TOLERANCE else stale + 1
+            self.cross(self.quota)
+            stale = 0 if self.best[0] < best - TIE else stale + 1
 
     def climb(self, starts: list[Order], work: int) -> None:
         """New chains, one from each start: downhill and on by kicks."""
@@ -357,6 +376,12 @@ class _Search:
     def open_chain(self, seed: int) -> OrderChain:
         return self.stack.enter_context(OrderChain(*self.given, seed=seed))
 
+    def go_further(self, work: int) -> None:
+        """More kicks for the chains that are there."""
+        self.do(lambda k, flag: self.kick(self.chains[k], work, flag), len(self.chains))
+        self.collect()
+        self.reached = [chain.best()[0] for chain in self.chains]
+
     def cross(self, work: int) -> None:
         """One generation: each chain goes on from a child of two members of the population."""
         children = [self.draw_child() for _ in self.chains]
@@ -366,9 +391,12 @@ class _Search:
 
     def improve(self, chain: OrderChain, start: Order, work: int, flag: Flag) -> None:
         chain.start(start, flag)
-        chain.descend(_UNLIMITED, _TOLERANCE, flag)
+        chain.descend(_UNLIMITED, TIE, flag)
         if work:
-            self.kicked.append(chain.kick(_INSERTIONS, self.temperature, _PATIENCE, work, _TOLERANCE, flag))
+            self.kick(chain, work, flag)
+
+    def kick(self, chain: OrderChain, work: int, flag: Flag) -> None:
+        self.kicked.append(chain.kick(_INSERTIONS, self.temperature, _PATIENCE, work, TIE, flag))
 
     def do(self, task: Callable[[int, Flag], None], count: int) -> None:
         """Run tasks 0..count-1 on the threads, watched; then tell the best score."""
@@ -381,7 +409,7 @@ class _Search:
             with ThreadPoolExecutor(min(self.threads, count)) as pool:
                 list(pool.map(lambda k: task(k, flag), range(count)))
 
-        run_watched(all_tasks, self.deadline)
+        run_watched(all_tasks, self.until)
         if self.tell is not None:
             self.collect()
             self.tell(self.best[0])
@@ -391,7 +419,7 @@ class _Search:
         met = [*self.population, *(chain.best() for chain in self.chains)]
         self.population = []
         for score, order in sorted(met, key=lambda member: member[0]):
-            if score < inf and (not self.population or score > self.population[-1][0] + _TOLERANCE):
+            if score < inf and (not self.population or score > self.population[-1][0] + TIE):
                 self.population.append((score, order))
         del self.population[_POPULATION:]
         if self.population and self.population[0][0] < self.best[0]:
@@ -401,8 +429,13 @@ class _Search:
     def spent(self) -> int:
         return sum(chain.work for chain in self.chains)
 
+    @property
+    def survey_work(self) -> float:
+        """Work for the look around; where the clock ended the chains, what they did tells what there is time for."""
+        return (self.spent if self.cut else self.budget) / 8
+
     def agree(self) -> bool:
-        return max(self.reached) <= min(self.reached) + _TOLERANCE
+        return max(self.reached) <= min(self.reached) + TIE
 
     def obey(self, rank: Integers) -> Order:
         return extend_order(rank, self.before).astype(np.int32)
@@ -432,7 +465,7 @@ class _Search:
     def look_around(self, end: Fact[Ended]) -> tuple[Integers, Bools, float, Rivals | None, Fact[Ended]]:
         """The answer, and how far it is ahead of others; where one of these is better, the search goes on from it.
 
-        There are no rivals where the search was cut short or is only a descent.
+        There are no rivals where the search is only a descent, or was stopped otherwise than for this look.
         """
         try:
             order, adjacency, score = self.answer()
@@ -441,8 +474,9 @@ class _Search:
             order, adjacency, score = self.answer()
         rivals = None
         try:
-            for left in reversed(range(_SURVEYS if self.effort and not end.kind.stopped else 0)):
-                around = _Neighbourhood(self, order, adjacency, score)
+            look = self.budget > 0 and (not end.kind.stopped or (self.cut and end.kind is Ended.TIME_LIMIT))
+            for left in reversed(range(_SURVEYS if look else 0)):
+                around = Neighbourhood(self, order, adjacency, score)
                 rivals = around.survey()
                 if around.better is None or not left:
                     break
@@ -464,7 +498,7 @@ class _Search:
         Where columns determine each other members have other scores, and the graph stays as it is.
         """
         member = extend_consistently(find_cpdag(adjacency))
-        if abs(self.score_of(member) - self.score_of(adjacency)) > _TOLERANCE:
+        if abs(self.score_of(member) - self.score_of(adjacency)) > TIE:
             return order, adjacency, rivals
         outward = np.ix_(self.back, self.back)
         now, was = member[outward], adjacency[outward]
@@ -474,7 +508,7 @@ class _Search:
 
     def score_of(self, adjacency: Bools) -> float:
         R, n, cost, *_ = self.given
-        left = (_share_left(R, j, np.flatnonzero(adjacency[:, j])) for j in range(self.d) if R[j, j] > 0)
+        left = (share_left(R, j, np.flatnonzero(adjacency[:, j])) for j in range(self.d) if R[j, j] > 0)
         return n * sum(log(share) for share in left) + cost * int(adjacency.sum())
 
     def order_of(self, adjacency: Bools) -> Order:
@@ -484,118 +518,8 @@ class _Search:
         """Descend from the order of a better graph, and take what is lower: greedy selection may miss its parents."""
         self.do(lambda _, flag: self.improve(self.chains[0], start, 0, flag), 1)
         self.collect()
-        return self.answer() if self.best[0] <= score + _TOLERANCE else (start, better, score)
-
-    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
-        """How much the score rises if a column is one of the parents; inf where it may be none."""
-        R, n, cost, unit, allowed, _, _, most, *_ = self.given
-        if source in parents:
-            return 0.0
-        if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
-            return inf
-        without, left = (_share_left(R, target, given) for given in (parents, np.append(parents, source)))
-        return cost + n * (log(left / without) if unit is None else (left - without) / float(unit[target]))
+        return self.answer() if self.best[0] <= score + TIE else (start, better, score)
 
     def explain(self, stop: Stopped) -> Fact[Ended]:
         """How the search ended: kernels only know that they were told to stop."""
-        return stop.end if self.deadline is None or not self.deadline.passed() else self.deadline.end()
-
-
-def _share_left(R: Floats, target: int, parents: Integers | Order) -> float:
-    """The share of its variance that parents leave to a column."""
-    both: Floats = R[parents, target]
-    slopes = np.linalg.lstsq(R[np.ix_(parents, parents)], both)[0]
-    return max(float(R[target, target] - both @ slopes), EXPLAINED)
-
-
-class _Neighbourhood:
-    """The graphs around the best one: with each edge turned or left out, and those of the population."""
-
-    def __init__(self, search: _Search, order: Order, adjacency: Bools, score: float) -> None:
-        self.search, self.order, self.adjacency, self.score = search, order, adjacency, score
-        self.limit = log(search.n)
-        self.turned, self.left_out = np.full(adjacency.shape, nan), np.full(adjacency.shape, nan)
-        self.turned[adjacency] = self.left_out[adjacency] = inf
-        self.compelled = find_cpdag(adjacency).directed if search.by_class else adjacency
-        # Prior knowledge may compel what the class does not: then every edge is tried.
-        self.tried = self.compelled if search.free else adjacency
-        self.turned[adjacency & ~self.tried] = 0.0
-        self.near: list[tuple[float, Bools]] = []
-        self.better: tuple[float, Bools] | None = None
-
-    def survey(self) -> Rivals:
-        """Margins and alternatives; ``better`` is a graph with a lower score if one was met."""
-        self.weigh_population()
-        self.weigh_edges()
-        self.near.sort(key=lambda pair: (pair[0], pair[1].tobytes()))
-        if self.near and self.near[0][0] < -_TOLERANCE:
-            self.better = self.score + self.near[0][0], self.near[0][1]
-        alternatives = self.distinct()
-        for other in alternatives:
-            self.note(other.adjacency, other.excess)
-        return self.rivals(alternatives)
-
-    def weigh_population(self) -> None:
-        """Other orders that chains ended with."""
-        search = self.search
-        for score, order in search.population[1:]:
-            if score - self.score <= self.limit:
-                search.chains[0].start(order)
-                self.near.append((score - self.score, search.chains[0].parents()))
-
-    def weigh_edges(self) -> None:
-        """Every edge left out, and every one turned that the class compels, each repaired by moves near it."""
-        search = self.search
-        tasks = [(u, v, False) for u, v in np.argwhere(self.adjacency).tolist()]
-        tasks += [(u, v, True) for u, v in np.argwhere(self.tried).tolist()]
-        work = int(np.clip(search.budget / 8 / max(len(tasks), 1), 2e5, 5e6))
-        chains = search.chains  # each takes every so manieth task: what it does must not depend on the threads
-
-        def weigh(k: int, flag: Flag) -> None:
-            chains[k].start(self.order, flag)
-            for u, v, turned in tasks[k :: len(chains)]:
-                excess = chains[k].rival(u, v, turned, work, _TOLERANCE, flag) - self.score
-                if excess == inf:
-                    continue
-                if excess <= self.limit:
-                    self.near.append((excess, chains[k].parents()))
-                if turned:
-                    excess += search.price_of_edge(chains[k].parents_of(u), v, u)
-                margins = self.turned if turned else self.left_out
-                margins[u, v] = min(margins[u, v], max(excess, 0.0))
-
-        search.do(weigh, len(chains))
-
-    def distinct(self) -> tuple[Alternative, ...]:
-        """One graph of each other class within the limit, best first."""
-        seen = {self.key(self.adjacency)}
-        found: list[Alternative] = []
-        for excess, adjacency in self.near:
-            key = self.key(adjacency)
-            if key not in seen and len(found) < _MOST_ALTERNATIVES:
-                seen.add(key)
-                found.append(Alternative(adjacency, max(excess, 0.0)))
-        return tuple(found)
-
-    def key(self, adjacency: Bools) -> bytes:
-        return (find_cpdag(adjacency).arcs if self.search.by_class else adjacency).tobytes()
-
-    def note(self, other: Bools, excess: float) -> None:
-        """Lower the margins of the edges that another graph has turned or lacks."""
-        turned, gone = self.adjacency & other.T, self.adjacency & ~other & ~other.T
-        self.turned[turned] = np.minimum(self.turned[turned], excess)
-        self.left_out[gone] = np.minimum(self.left_out[gone], excess)
-
-    def rivals(self, alternatives: tuple[Alternative, ...]) -> Rivals:
-        search = self.search
-        back = np.ix_(search.back, search.back)
-        margins = np.concatenate([self.turned[self.compelled], self.left_out[self.adjacency], [inf]])
-        return Rivals(
-            proved=False,
-            chains=len(search.reached),
-            agreeing=sum(score <= self.score + _TOLERANCE for score in search.reached),
-            gap=min([float(margins.min()), *(other.excess for other in alternatives)]),
-            turned=self.turned[back],
-            left_out=self.left_out[back],
-            alternatives=tuple(Alternative(other.adjacency[back], other.excess) for other in alternatives),
-        )
+        return stop.end if self.until is None or not self.until.passed() else self.until.end()

@@ -122,7 +122,9 @@ def make_estimator(
     offered = KINDS[name]._get_param_names()
     options = {key: given.pop(key) for key in list(given) if key not in offered}
     seeded = {"random_state": seed} if "random_state" in offered else {}
-    learner = KINDS[name](time_limit=time_limit, **seeded, **given)
+    # The limit of a case is there to end it, not to be used up.
+    searching = {"effort": 1.0} if "effort" in offered else {}
+    learner = KINDS[name](time_limit=time_limit, **{**seeded, **searching, **given})
     if "constraint" in offered and (options or count):
         chosen = constraint(learner.get_params()["constraint"], **options)
         learner.set_params(constraint=Capped(inside=chosen, count=count) if count else chosen)

@@ -26,7 +26,7 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.learners.equal_variance import EqualVariance
 from acyclic.learners.golem import Golem
-from acyclic.learners.ordering import EFFORT, order_of_start
+from acyclic.learners.ordering import EFFORT, order_of_start, resolve_effort
 from acyclic.ranges import Range
 from acyclic.running import Monitor, State
 from acyclic.scores.equal_variances import EqualVariances
@@ -57,16 +57,17 @@ class Auto(DagLearner):
     threshold : float
         Weights below it, in absolute value, are cut; 0 leaves the choice of edges to the selection rule, which follows
         n, d and the noise and does not depend on units.
-    effort : float
+    effort : float, optional
         How much to search where units carry no information: 1 is a second or two for 50 columns; 0 only goes downhill
-        from one order. Under equal variances with few rows, a tenth of it.
+        from one order. None is 1, or with a time limit as much as it allows: until many generations of orders found
+        nothing better, or the limit is near. Under equal variances with few rows, a tenth of it.
     start : array_like (d, d), optional
         Weights of a similar graph, as that of the whole table for a bootstrap draw: the search is one descent from its
         order then.
     knowledge : Knowledge or path, optional
         Prior knowledge; the result always obeys it.
     time_limit : float, optional
-        Seconds after which the best so far is returned.
+        Seconds after which the best so far is returned; an effort that is given may end before.
     callback : callable, optional
         Called with a `Progress` at each stage; a true answer ends the run with the best so far.
     random_state : int
@@ -87,7 +88,7 @@ class Auto(DagLearner):
         self,
         *,
         threshold: float = 0.0,
-        effort: float = 1.0,
+        effort: float | None = None,
         start: Floats | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
@@ -104,7 +105,7 @@ class Auto(DagLearner):
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         near = None if self.start is None else order_of_start(self.start, table.names)
-        run = _Run(table, mask, monitor, self.random_state, self.effort, near)
+        run = _Run(table, mask, monitor, self.random_state, resolve_effort(self.effort, self.time_limit), near)
         start = least_squares(table.moments.covariance, mask.required, mask)
         state = monitor.run(run.stages, State(start))
         best = run.best or _weigh(table.moments, start, equal=True)
@@ -138,7 +139,7 @@ class _Run:
     """The stages of one fit, and the best explanation so far."""
 
     def __init__(
-        self, table: Table, mask: Mask, monitor: Monitor, seed: int, effort: float, near: Integers | None
+        self, table: Table, mask: Mask, monitor: Monitor, seed: int, effort: float | None, near: Integers | None
     ) -> None:
         self.table, self.moments, self.mask, self.monitor, self.seed = table, table.moments, mask, monitor, seed
         self.effort, self.near = effort, near
@@ -185,7 +186,7 @@ class _Run:
                 self._accept(state, start, golem.solution_.end)
                 return
             orders.append(polish(moments, golem.causal_graph_.order, self.mask, deadline=self.monitor.deadline))
-        effort = EFFORT_FEW_ROWS * self.effort if few and self.near is None else 0.0
+        effort = EFFORT_FEW_ROWS * (1.0 if self.effort is None else self.effort) if few and self.near is None else 0.0
         found = search_orders(moments, orders, noise="equal", effort=effort, **self._options(state))
         other = _weigh(moments, found.weights, equal=True)
         # Among so many orders some look better by chance: another one has to gain as much as an edge costs.
@@ -194,7 +195,8 @@ class _Run:
 
     def _search_unequal(self, state: State, start: _Candidate) -> None:
         """Search by what correlations alone say; the start does not depend on units either."""
-        moments, first, effort = self.moments, self.near, 0.0
+        moments, first = self.moments, self.near
+        effort: float | None = 0.0
         if first is None:
             first = equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)
             effort = self.effort

@@ -14,7 +14,7 @@ from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order
 from acyclic.discrete.search import search_graph
 from acyclic.facts import Orientation
-from acyclic.learners.ordering import EFFORT, OrderLearner, order_of_start
+from acyclic.learners.ordering import EFFORT, OrderLearner, order_of_start, resolve_effort
 from acyclic.ranges import Range
 from acyclic.running import Monitor, State
 from acyclic.scores.local import PenaltyRule
@@ -31,13 +31,14 @@ class OrderSearch(OrderLearner):
     ----------
     penalty, threshold, knowledge
         As for `EqualVariance`.
-    effort : float
+    effort : float, optional
         How much to search beyond 20 columns, up to which the answer is proved best: 1 is a second or two for 50
-        columns; 0 only goes downhill from one order.
+        columns; 0 only goes downhill from one order. None is 1, or with a time limit as much as it allows: until many
+        generations of orders found nothing better, or the limit is near.
     start : array_like (d, d), optional
         Weights of a similar graph: the search is one descent from its order then.
     time_limit : float, optional
-        Seconds after which the best so far is returned.
+        Seconds after which the best so far is returned; an effort that is given may end before.
     callback : callable, optional
         Called with a `Progress` after each pass over the nodes; a true answer ends the fit.
     random_state : int
@@ -65,7 +66,7 @@ class OrderSearch(OrderLearner):
         *,
         penalty: PenaltyRule = "ebic",
         threshold: float = 0.0,
-        effort: float = 1.0,
+        effort: float | None = None,
         start: Floats | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
@@ -84,7 +85,8 @@ class OrderSearch(OrderLearner):
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments = table.moments
         if self.start is None:
-            first, effort = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline), self.effort
+            first = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)
+            effort = resolve_effort(self.effort, self.time_limit)
         else:
             first, effort = order_of_start(self.start, moments.names), 0.0
         found = search_graph(

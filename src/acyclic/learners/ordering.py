@@ -11,20 +11,30 @@ from numpy.typing import ArrayLike
 
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
+from acyclic.deadline import Deadline, Shared
 from acyclic.discrete.rivals import Rivals
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
-from acyclic.ranges import Range, number
+from acyclic.ranges import NONE, Range, number
 from acyclic.running import Monitor, State
 from acyclic.scores.local import PenaltyRule, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Integers
 
-EFFORT = number(least=0)
+EFFORT = number(least=0) | NONE
+
+
+def resolve_effort(effort: float | None, time_limit: float | Deadline | None) -> float | None:
+    """The effort of a search: None, until the time is up, only where all of the limit is for this fit alone."""
+    if isinstance(time_limit, Deadline):
+        shared = not time_limit.undivided
+    else:
+        shared = time_limit is None or isinstance(time_limit, Shared)
+    return 1.0 if effort is None and shared else effort
 
 
 def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:

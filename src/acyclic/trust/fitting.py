@@ -13,13 +13,13 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from acyclic.data.table import Table
-from acyclic.deadline import Deadline
+from acyclic.deadline import Deadline, Shared
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Orientation
 from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
-from acyclic.learners import DagLearner, make_learner
+from acyclic.learners import LEARNERS, DagLearner, make_learner
 from acyclic.types import Bools, Floats
 
 Learner: TypeAlias = DagLearner | str | Callable[..., Any]
@@ -95,9 +95,9 @@ def fit(learner: Learner, table: Table, start: Floats | None = None, deadline: D
         warnings.simplefilter("ignore", ConvergenceWarning)
         if isinstance(learner, DagLearner):
             return Fit.of(_fit_estimator(learner, table, start, deadline or Deadline()))
-        limited = deadline is not None and "time_limit" in _accepted(learner)
-        options = {"time_limit": deadline.left() if deadline else None} if limited else {}
-        return _understand(learner(table, **options), learner)  # type: ignore[operator]
+        left = None if deadline is None else deadline.left()
+        given = {"time_limit": None if left is None else Shared(left), "start": start}
+        return _understand(learner(table, **_those_taken(learner, given)), learner)  # type: ignore[operator]
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,13 @@ class _Informed:
     function: Callable[..., Any]
     knowledge: Any
 
-    def __call__(self, table: Table, time_limit: float | None = None) -> Any:
-        options = {"time_limit": time_limit} if "time_limit" in _accepted(self.function) else {}
-        return self.function(table, knowledge=self.knowledge, **options)
+    def __call__(self, table: Table, time_limit: float | None = None, start: Floats | None = None) -> Any:
+        given = {"time_limit": time_limit, "start": start}
+        return self.function(table, knowledge=self.knowledge, **_those_taken(self.function, given))
+
+
+def _those_taken(function: Any, given: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if value is not None and name in _accepted(function)}
 
 
 def _fit_estimator(learner: DagLearner, table: Table, start: Floats | None, deadline: Deadline) -> DagLearner:
@@ -122,7 +126,9 @@ def _fit_estimator(learner: DagLearner, table: Table, start: Floats | None, dead
 
 def _understand(answer: Any, learner: Any) -> Fit:
     if isinstance(answer, Findings):
-        return Fit(answer.graph, _undetermined(answer.graph, answer.verdict), answer.verdict.end)
+        method = LEARNERS.get(str(answer.provenance.get("settings", {}).get("method")))
+        reached = answer.graph.weights if method is not None and "start" in method._get_param_names() else None
+        return Fit(answer.graph, _undetermined(answer.graph, answer.verdict), answer.verdict.end, reached)
     if isinstance(answer, Dag):
         return Fit(answer, np.zeros(answer.weights.shape, dtype=bool), Fact.of(Ended.COMPLETE))
     raise InputError(f"{_called(learner)} returned {type(answer).__name__}; it has to return a Dag or a Result")
