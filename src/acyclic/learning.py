@@ -68,8 +68,9 @@ def learn(
     start : array_like (d, d), optional
         Weights of a similar graph to begin from, for methods that have such a setting; the others refuse it.
     **options
-        Settings of the learner that ``method`` names, as ``effort`` (1 is a second or two for 50 columns), and options
-        of `read_table` such as ``missing="em"``; what neither has is refused.
+        Settings of the learner that ``method`` names, as ``effort`` (1 is a second or two for 50 columns) and
+        ``penalty`` (the price of an edge), and options of `read_table` such as ``missing="em"``; what neither has is
+        refused.
 
     Returns
     -------

@@ -26,11 +26,18 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.learners.equal_variance import EqualVariance
 from acyclic.learners.golem import Golem
-from acyclic.learners.ordering import EFFORT, order_of_start, resolve_effort
+from acyclic.learners.ordering import (
+    EFFORT,
+    PENALTY_OR_EFFECTS,
+    name_penalty,
+    order_of_start,
+    resolve_effort,
+    resolve_price,
+)
 from acyclic.ranges import Range
 from acyclic.running import Monitor, State
 from acyclic.scores.equal_variances import EqualVariances
-from acyclic.scores.local import bic_of_weights, price_of_parent
+from acyclic.scores.local import PenaltyChoice, PenaltyRule, bic_of_weights, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats, Integers
@@ -61,6 +68,10 @@ class Auto(DagLearner):
         How much to search where units carry no information: 1 is a second or two for 50 columns; 0 only goes downhill
         from one order. None is 1, or with a time limit as much as it allows: until many generations of orders found
         nothing better, or the limit is near. Under equal variances with few rows, a tenth of it.
+    penalty : {"ebic", "bic", "strong", "effects"} or float
+        Price of a parent, in units of −2 log-likelihood: that of the extended BIC by default, which few false edges
+        pass at any number of columns; see `price_of_parent`. "effects" lowers it where effects are small and
+        conditional independence decides; see `price_by_effects`.
     start : array_like (d, d), optional
         Weights of a similar graph, as that of the whole table for a bootstrap draw: the search is one descent from its
         order then.
@@ -82,13 +93,14 @@ class Auto(DagLearner):
     """
 
     method = "auto"
-    RANGES: ClassVar[Mapping[str, Range]] = {"effort": EFFORT}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_EFFECTS, "effort": EFFORT}
 
     def __init__(
         self,
         *,
         threshold: float = 0.0,
         effort: float | None = None,
+        penalty: PenaltyChoice = "ebic",
         start: Floats | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
@@ -97,6 +109,7 @@ class Auto(DagLearner):
     ) -> None:
         self.threshold = threshold
         self.effort = effort
+        self.penalty = penalty
         self.start = start
         self.knowledge = knowledge
         self.time_limit = time_limit
@@ -105,20 +118,25 @@ class Auto(DagLearner):
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         near = None if self.start is None else order_of_start(self.start, table.names)
-        run = _Run(table, mask, monitor, self.random_state, resolve_effort(self.effort, self.time_limit), near)
+        effort = resolve_effort(self.effort, self.time_limit)
+        run = _Run(table, mask, monitor, self.random_state, effort, self.penalty, near)
         start = least_squares(table.moments.covariance, mask.required, mask)
         state = monitor.run(run.stages, State(start))
-        best = run.best or _weigh(table.moments, start, equal=True)
+        best = run.best or run.weigh(start, equal=True)
         return Found(
             solution=state.solution(
                 0.5 * float(residual_variances(table.moments.covariance, state.weights).sum()), 0.0
             ),
             method=self.method,
             orientation=_orientation(best, run.answer),
-            settings={"noise variances": "equal" if best.equal else "unequal", **_name_world(run.answer)},
+            settings={
+                "noise variances": "equal" if best.equal else "unequal",
+                **_name_world(run.answer),
+                **name_penalty(self.penalty),
+            },
             threshold=self.threshold,
             cautions=tuple(_caution(table.moments, best, self.threshold)),
-            details={**_details(table.moments, best), **{f"score: {_say(w)}": s for w, s in run.scores.items()}},
+            details={**_details(run.price, best), **{f"score: {_say(w)}": s for w, s in run.scores.items()}},
             rivals=run.rivals,
             by_edge={} if run.answer is None else _orient_by_edge(run.answer.fitted),
             mechanisms=None if run.answer is None else run.answer.fitted,
@@ -139,10 +157,20 @@ class _Run:
     """The stages of one fit, and the best explanation so far."""
 
     def __init__(
-        self, table: Table, mask: Mask, monitor: Monitor, seed: int, effort: float | None, near: Integers | None
+        self,
+        table: Table,
+        mask: Mask,
+        monitor: Monitor,
+        seed: int,
+        effort: float | None,
+        penalty: PenaltyChoice,
+        near: Integers | None,
     ) -> None:
         self.table, self.moments, self.mask, self.monitor, self.seed = table, table.moments, mask, monitor, seed
-        self.effort, self.near = effort, near
+        self.effort, self.penalty, self.near = effort, penalty, near
+        # Until a first graph says how large effects are.
+        usual: PenaltyRule = "ebic" if penalty == "effects" else penalty
+        self.price = price_of_parent(usual, self.moments.n, len(self.moments.names))
         self.best: _Candidate | None = None
         self.rivals: Rivals | None = None
         self.answer: Answer | None = None
@@ -155,8 +183,10 @@ class _Run:
             state.finish(Ended.COMPLETE)
 
     def _explain(self, state: State) -> None:
-        first = EqualVariance()._find(self.table, self.mask, Monitor(self.monitor.deadline, self.monitor.callback))
-        self._accept(state, _weigh(self.moments, first.solution.weights, equal=True), first.solution.end)
+        first = EqualVariance(penalty=self.price)._find(
+            self.table, self.mask, Monitor(self.monitor.deadline, self.monitor.callback)
+        )
+        self._accept(state, self.weigh(first.solution.weights, equal=True), first.solution.end)
         if not first.solution.converged:
             return
         assert self.best is not None
@@ -187,10 +217,10 @@ class _Run:
                 return
             orders.append(polish(moments, golem.causal_graph_.order, self.mask, deadline=self.monitor.deadline))
         effort = EFFORT_FEW_ROWS * (1.0 if self.effort is None else self.effort) if few and self.near is None else 0.0
-        found = search_orders(moments, orders, noise="equal", effort=effort, **self._options(state))
-        other = _weigh(moments, found.weights, equal=True)
+        found = search_orders(moments, orders, self.price, noise="equal", effort=effort, **self._options(state))
+        other = self.weigh(found.weights, equal=True)
         # Among so many orders some look better by chance: another one has to gain as much as an edge costs.
-        better = other.price < start.price - price_of_parent("ebic", moments.n, d)
+        better = other.price < start.price - self.price
         self._accept(state, other if better else start, found.end)
 
     def _search_unequal(self, state: State, start: _Candidate) -> None:
@@ -200,21 +230,27 @@ class _Run:
         if first is None:
             first = equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)
             effort = self.effort
-        found = search_graph(moments, [first], effort=effort, **self._options(state))
+        self.price = resolve_price(self.penalty, moments, first, self.mask, self.monitor.deadline)
+        found = search_graph(moments, [first], self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
-        self._accept(state, replace(_weigh(moments, found.weights, equal=False), test=start.test), found.end)
+        self._accept(state, replace(self.weigh(found.weights, equal=False), test=start.test), found.end)
         if not found.end.kind.stopped:
             self._choose_world(state, start, found, effort)
 
-    def _choose_world(self, state: State, start: _Candidate, linear: FoundGraph, effort: float) -> None:
+    def weigh(self, weights: Floats, *, equal: bool) -> _Candidate:
+        """What weights cost, and whether their residuals have equal variances."""
+        cost = bic_of_weights(self.moments, weights, "equal" if equal else "unequal", self.price)
+        return _Candidate(equal, weights, cost, EqualVariances.of(self.moments, weights))
+
+    def _choose_world(self, state: State, start: _Candidate, linear: FoundGraph, effort: float | None) -> None:
         """Go on where curves or the shape of the noise explain more than lines and normal noise."""
         if not self._has_worlds:
             return
         answer, self.scores = choose_world(self.worlds, linear, effort=effort, **self._options(state, mask=False))
         if answer is not None:
             self.answer, self.rivals = answer, answer.found.rivals
-            other = _weigh(self.moments, answer.found.weights, equal=False)
+            other = self.weigh(answer.found.weights, equal=False)
             self._accept(state, replace(other, test=start.test), answer.found.end)
 
     @property
@@ -224,7 +260,7 @@ class _Run:
 
     @cached_property
     def worlds(self) -> Worlds:
-        return Worlds(self.table, mask=self.mask)
+        return Worlds(self.table, self.price, mask=self.mask)
 
     def _looks_curved(self, equal: _Candidate) -> bool:
         """Whether curves explain so much at the order under equal variances that its test says nothing."""
@@ -268,14 +304,9 @@ def _say(world: World) -> str:
     return f"{world.mechanisms} mechanisms, {world.noise} noise"
 
 
-def _weigh(moments: Moments, weights: Floats, *, equal: bool) -> _Candidate:
-    price = bic_of_weights(moments, weights, "equal" if equal else "unequal")
-    return _Candidate(equal, weights, price, EqualVariances.of(moments, weights))
-
-
-def _details(moments: Moments, best: _Candidate) -> dict[str, Any]:
+def _details(price: float, best: _Candidate) -> dict[str, Any]:
     return {
-        "price of a parent": price_of_parent("ebic", moments.n, len(moments.names)),
+        "price of a parent": price,
         "noise variances": "equal" if best.equal else "unequal",
         "equal variances: likelihood ratio": best.test.statistic,
         "equal variances: accepted up to": best.test.limit,

@@ -84,7 +84,7 @@ class EqualVariance(OrderLearner):
         monitor.tick(state, "equal-variance order", nan, 0.0, 0.0)
         if self.polished:
             order = polish(moments, order, mask, deadline=deadline)
-        weights = select_parents(moments, order, self.penalty, noise="equal", mask=mask, deadline=deadline)
+        weights = select_parents(moments, order, self.price_, noise="equal", mask=mask, deadline=deadline)
         state.accept(weights=weights, steps=1)
         self.order_ = np.asarray(order)
         monitor.tick(state, "selection of parents", nan, 0.0, 0.0)

@@ -14,10 +14,17 @@ from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order
 from acyclic.discrete.search import search_graph
 from acyclic.facts import Orientation
-from acyclic.learners.ordering import EFFORT, OrderLearner, order_of_start, resolve_effort
+from acyclic.learners.ordering import (
+    EFFORT,
+    PENALTY_OR_EFFECTS,
+    OrderLearner,
+    order_of_start,
+    resolve_effort,
+    resolve_price,
+)
 from acyclic.ranges import Range
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule
+from acyclic.scores.local import PenaltyChoice
 from acyclic.types import Callback, Floats
 
 
@@ -29,7 +36,10 @@ class OrderSearch(OrderLearner):
 
     Parameters
     ----------
-    penalty, threshold, knowledge
+    penalty : {"ebic", "bic", "strong", "effects"} or float
+        Price of a parent, in units of −2 log-likelihood; see `price_of_parent`. "effects" lowers that of the extended
+        BIC where effects are small; see `price_by_effects`.
+    threshold, knowledge
         As for `EqualVariance`.
     effort : float, optional
         How much to search beyond 20 columns, up to which the answer is proved best: 1 is a second or two for 50
@@ -59,12 +69,12 @@ class OrderSearch(OrderLearner):
 
     method = "order-search"
     orientation = Orientation.INDEPENDENCE
-    RANGES: ClassVar[Mapping[str, Range]] = {**OrderLearner.RANGES, "effort": EFFORT}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_EFFECTS, "effort": EFFORT}
 
     def __init__(
         self,
         *,
-        penalty: PenaltyRule = "ebic",
+        penalty: PenaltyChoice = "ebic",
         threshold: float = 0.0,
         effort: float | None = None,
         start: Floats | None = None,
@@ -89,10 +99,11 @@ class OrderSearch(OrderLearner):
             effort = resolve_effort(self.effort, self.time_limit)
         else:
             first, effort = order_of_start(self.start, moments.names), 0.0
+        self.price_ = resolve_price(self.penalty, moments, first, mask, monitor.deadline)
         found = search_graph(
             moments,
             [first],
-            self.penalty,
+            self.price_,
             effort=effort,
             mask=mask,
             deadline=monitor.deadline,

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Shared
 from acyclic.discrete.rivals import Rivals
+from acyclic.discrete.search import search_orders
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
-from acyclic.ranges import NONE, Range, number
+from acyclic.ranges import NONE, Range, number, one_of
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule, price_of_parent
+from acyclic.scores.local import PenaltyChoice, price_by_effects, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Integers
@@ -37,12 +39,30 @@ def resolve_effort(effort: float | None, time_limit: float | Deadline | None) ->
     return 1.0 if effort is None and shared else effort
 
 
+# Learners that compare graphs at a price can also find a price, in a first graph.
+PENALTY_OR_EFFECTS = one_of("effects") | PENALTY
+
+
+def resolve_price(
+    penalty: PenaltyChoice, moments: Moments, first: Integers, mask: Mask, deadline: Deadline | None
+) -> float:
+    """The price of a parent; "effects" is found in the graph of one descent from an order."""
+    if penalty != "effects":
+        return price_of_parent(penalty, moments.n, len(moments.names))
+    return price_by_effects(moments, search_orders(moments, [first], effort=0.0, mask=mask, deadline=deadline).weights)
+
+
 def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:
     """The order of a graph to start from, given by its weights; an InputError where they are of no DAG."""
     weights = np.asarray(start)
     if weights.shape != (len(names), len(names)):
         raise InputError(f"start has the shape {weights.shape}; give weights of {len(names)} × {len(names)} columns")
     return Dag(weights, names).order
+
+
+def name_penalty(penalty: PenaltyChoice) -> dict[str, PenaltyChoice]:
+    """The price as a setting that the verdict names, where it is not the usual one."""
+    return {} if penalty == "ebic" else {"penalty": penalty}
 
 
 class OrderLearner(DagLearner):
@@ -52,13 +72,16 @@ class OrderLearner(DagLearner):
     ----------
     order_ : ndarray of int (d,)
         The columns, causes first.
+    price_ : float
+        What a parent cost, in units of −2 log-likelihood.
     """
 
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY}
     orientation: ClassVar[Orientation]
-    penalty: PenaltyRule
+    penalty: PenaltyChoice
     threshold: float
     order_: Integers
+    price_: float
     rivals_: Rivals | None = None
 
     @abstractmethod
@@ -69,6 +92,9 @@ class OrderLearner(DagLearner):
         moments = table.moments
         start = least_squares(moments.covariance, mask.required, mask)
         self.order_, self.rivals_ = Dag(start).order, None
+        self.price_ = resolve_price(
+            "ebic" if self.penalty == "effects" else self.penalty, moments, self.order_, mask, None
+        )
         state = monitor.run(lambda s: self._search(table, mask, monitor, s), State(start))
         loss = 0.5 * float(residual_variances(moments.covariance, state.weights).sum())
         return Found(
@@ -76,6 +102,7 @@ class OrderLearner(DagLearner):
             method=self.method,
             orientation=self.orientation,
             threshold=self.threshold,
-            details={"price of a parent": price_of_parent(self.penalty, moments.n, len(moments.names))},
+            settings=name_penalty(self.penalty),
+            details={"price of a parent": self.price_},
             rivals=self.rivals_,
         )
