@@ -431,8 +431,8 @@ class _Search:
 
     @property
     def survey_work(self) -> float:
-        """Work for the look around; where the clock ended the chains, what they did tells what there is time for."""
-        return (self.spent if self.cut else self.budget) / 8
+        """Work for a look around; where the clock ended the chains, what they did tells how much there is time for."""
+        return self.spent / (8 * _SURVEYS) if self.cut else self.budget / 8
 
     def agree(self) -> bool:
         return max(self.reached) <= min(self.reached) + TIE
