@@ -511,6 +511,17 @@ class _Search:
         left = (share_left(R, j, np.flatnonzero(adjacency[:, j])) for j in range(self.d) if R[j, j] > 0)
         return n * sum(log(share) for share in left) + cost * int(adjacency.sum())
 
+    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
+        """How much the score rises if a column is one of the parents; inf where it may be none."""
+        R, n, cost, unit, allowed, _, _, most, *_ = self.given
+        if source in parents:
+            return 0.0
+        if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
+            return inf
+        without, left = (share_left(R, target, given) for given in (parents, np.append(parents, source)))
+        gained = log(left / without) if unit is None else (left - without) / float(unit[target])
+        return float(cost + n * gained)
+
     def order_of(self, adjacency: Bools) -> Order:
         return sort_topologically(adjacency if self.before is None else adjacency | self.before).astype(np.int32)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, log, nan
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,15 +48,14 @@ class Ground(Protocol):
     free: bool
 
     @property
-    def given(self) -> tuple[Any, ...]:
-        """What an `OrderChain` is made of."""
-
-    @property
     def survey_work(self) -> float:
         """Units of work for all rivals together."""
 
     def do(self, task: Callable[[int, Flag], None], count: int) -> None:
         """Run tasks 0..count-1 on the threads of the search."""
+
+    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
+        """How much the score rises if a column is one of the parents; inf where it may be none."""
 
 
 def share_left(R: Floats, target: int, parents: Integers | Order) -> float:
@@ -118,22 +117,11 @@ class Neighbourhood:
                 if excess <= self.limit:
                     self.near.append((excess, chains[k].parents()))
                 if turned:
-                    excess += self.price_of_edge(chains[k].parents_of(u), v, u)
+                    excess += search.price_of_edge(chains[k].parents_of(u), v, u)
                 margins = self.turned if turned else self.left_out
                 margins[u, v] = min(margins[u, v], max(excess, 0.0))
 
         search.do(weigh, len(chains))
-
-    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
-        """How much the score rises if a column is one of the parents; inf where it may be none."""
-        R, n, cost, unit, allowed, _, _, most, *_ = self.search.given
-        if source in parents:
-            return 0.0
-        if (allowed is not None and not allowed[target, source]) or len(parents) >= most:
-            return inf
-        without, left = (share_left(R, target, given) for given in (parents, np.append(parents, source)))
-        gained = log(left / without) if unit is None else (left - without) / float(unit[target])
-        return float(cost + n * gained)
 
     def distinct(self) -> tuple[Alternative, ...]:
         """One graph of each other class within the limit, best first."""
