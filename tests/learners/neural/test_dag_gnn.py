@@ -309,7 +309,7 @@ def test_every_constraint_runs(name, data):
     brief = {**QUICK, "epochs": 5}
     fit = DagGnn(**brief, constraint=name).fit(data.X)
     assert is_acyclic(fit.adjacency_matrix_) and np.isfinite(fit.solution_.weights).all()
-    assert fit.verdict_.settings["constraint"] == name and (fit.solution_.weights >= 0).all()
+    assert fit.verdict_.settings["constraint"] == constraint(name).name and (fit.solution_.weights >= 0).all()
     own = DagGnn(**brief, constraint=constraint(name)).fit(data.X)
     assert own.solution_.weights.tobytes() == fit.solution_.weights.tobytes()
 
