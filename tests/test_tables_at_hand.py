@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 
 import acyclic
 from acyclic.facts import Note
+from acyclic.types import Kind
 
 pytest.importorskip("cyclopts", reason="the command line needs the extra cli")
 pytest.importorskip("rich", reason="the command line needs the extra cli")
@@ -43,7 +44,6 @@ def write_mixed(path):
 
 TABLES = {
     "german": (write_german, ("Größe (m²)", "Umsatz €"), [Note.ENCODING, Note.WRITTEN, Note.LEFT_OUT]),
-    "iris": (write_iris, tuple(load_iris().feature_names), [Note.LEFT_OUT]),
     "mixed": (write_mixed, ("share", "spent"), [Note.WRITTEN, Note.LEFT_OUT]),
 }
 
@@ -59,6 +59,19 @@ def test_the_plain_command_learns_and_notes_what_was_done(name, tmp_path, monkey
     assert sorted({note.kind for note in result.verdict.notes}) == sorted(notes)
     assert main(["learn", "t.csv", "--strict", "--out", "strict", "--quiet"]) == 1
     assert "not numbers" in capsys.readouterr().err and not (tmp_path / "strict").exists()
+
+
+def test_a_method_that_sees_numbers_only_says_what_to_do_about_categories(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_iris(tmp_path / "t.csv")
+    assert main(["learn", "t.csv", "--method", "ges", "--quiet"]) == 1
+    said = capsys.readouterr().err
+    assert "'species'" in said and "--method auto" in said and "--drop species" in said
+    assert "--kinds 'species=setosa<versicolor<virginica'" in said
+    for more in (["--drop", "species"], ["--kinds", "species=setosa<versicolor<virginica"]):
+        assert main(["learn", "t.csv", "--method", "ges", "--quiet", "--force", *more]) == 0
+    result = acyclic.load(tmp_path / "t-acyclic" / "result.json")
+    assert result.kinds[-1] is Kind.ORDINAL and result.levels["species"] == ("setosa", "versicolor", "virginica")
 
 
 def test_the_bundled_table_whose_names_are_numbers(tmp_path, monkeypatch):

@@ -44,6 +44,7 @@ from acyclic.ranges import (
     record,
     whole,
 )
+from acyclic.types import Kind
 
 FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")
@@ -94,6 +95,11 @@ _PROVENANCE = record(
 )
 
 
+_LEVELS = Range(
+    MAPPING.words, MAPPING.accepts, lambda given, at: ((f"{at}.{k}", v, each(TEXT)) for k, v in given.items())
+)
+
+
 def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Range]) -> Range:
     """What a result file of a format holds."""
     margins = dict.fromkeys(Margin._fields, number(least=0) | NONE)
@@ -109,6 +115,7 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
     }
     optional = {name: part | NONE for name, part in evidence.items()}
     optional |= {"alternatives": each(other), "deviations": each(number(least=0))}
+    optional |= {"kinds": each(member(Kind)), "levels": _LEVELS}
     return record(needed, optional, closed=True)
 
 
@@ -142,6 +149,10 @@ class Findings:
         Standard deviations of the columns, which make weights comparable; empty where they are not known.
     table : Table, optional
         What it was learned from, where it is at hand: no file holds it, and a pickle does not either.
+    kinds : tuple of Kind
+        What each column holds, in the order of ``graph.names``; empty in files that do not tell.
+    levels : mapping of str to tuple of str
+        The levels of the columns that have some, in the order of their codes.
     """
 
     graph: Dag
@@ -153,6 +164,8 @@ class Findings:
     curve: Mapping[str, Any] | None = None
     alternatives: tuple[NamedAlternative, ...] = ()
     deviations: tuple[float, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     table: Table | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -172,6 +185,8 @@ class Findings:
             alternatives=name_alternatives(model.rivals_, model.causal_graph_, model.verdict_),
             deviations=tuple(np.sqrt(np.diag(table.moments.covariance)).tolist()),
             table=table,
+            kinds=table.kinds,
+            levels=table.levels,
         )
 
     @property
@@ -268,6 +283,7 @@ class Findings:
         plain = {
             "format": FORMAT,
             "names": self.graph.names,
+            **({"kinds": self.kinds, "levels": self.levels} if self.kinds else {}),
             "edges": [
                 {
                     "source": source,
@@ -321,6 +337,8 @@ class Findings:
         found = {name: plain[name] for name in EVIDENCE if plain.get(name) is not None}
         found = {name: _upgrade(part) if old else part for name, part in found.items()}
         origin = {_ORIGIN_1.get(name, name) if old else name: entry for name, entry in plain["provenance"].items()}
+        kinds, levels = tuple(map(Kind, plain.get("kinds", ()))), plain.get("levels", {})
+        found |= {"kinds": kinds, "levels": {name: tuple(known) for name, known in levels.items()}}
         scale = tuple(map(float, plain.get("deviations", ())))
         result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
         result._check_whole()
@@ -337,6 +355,10 @@ class Findings:
         for name, count in (("n_nodes", graph.n_nodes), ("n_edges", graph.n_edges)):
             if getattr(verdict, name) != count:
                 raise InputError(f"{NO_RESULT}: verdict.{name} has to be {count}; got {getattr(verdict, name)}")
+        if len(self.kinds) not in (0, graph.n_nodes):
+            raise InputError(f"{NO_RESULT}: kinds has to have {graph.n_nodes} values; got {len(self.kinds)}")
+        if unknown := [name for name in self.levels if name not in graph.names]:
+            raise InputError(f"{NO_RESULT}: levels name the unknown node {show_name(unknown[0])}")
         try:
             str(verdict)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

@@ -3,9 +3,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acyclic.data.columns import ColumnValues, Kind, column_notes
+from acyclic.data.columns import ColumnValues, column_notes
+from acyclic.data.kinds import find_kinds
 from acyclic.data.moments import Moments, as_moments
 from acyclic.facts import Fact, Note
+from acyclic.types import Kind
 
 RNG = np.random.default_rng(20)
 
@@ -116,21 +118,26 @@ def values_of(rows, pieces=1, weights=None):
     return values
 
 
+def kinds_of(values, **given):
+    rest = {"labels": {}, "booleans": frozenset(), "ordered": frozenset(), "told": {}} | given
+    return find_kinds(values.names, values.seen(), [0.0] * len(values.names), rows=values.n_rows, **rest)
+
+
 def test_codes_are_few_integers_in_many_rows():
     n = np.arange(100)
-    rows = np.column_stack([n % 3, n % 11, n % 2 + 0.5, np.where(n > 98, 0.5, n % 2), n * 0 + 4, n, -(n % 4)]) * 1.0
+    rows = np.column_stack([n % 3, n % 11, n % 2 + 0.5, np.where(n > 98, 0.5, n % 2), n * 0 + 4, n, -(n % 2)]) * 1.0
     rows[::7, 0] = np.nan
     for pieces in (1, 3, 40):
-        values = values_of(rows, pieces)
-        kinds = values.kinds(frozenset(["x6"]))
-        assert [name for name, kind in kinds.items() if kind is not Kind.CONTINUOUS] == ["x0", "x6"]
-        assert kinds["x6"] is Kind.BOOLEAN
-        assert list(values.notes(kinds)) == [
+        found = kinds_of(values_of(rows, pieces), booleans=frozenset(["x6"]))
+        expected = ["categorical", "count", "categorical", "continuous", "continuous", "count", "categorical"]
+        assert found.kinds == tuple(expected)
+        assert list(found.notes) == [
             Fact.of(Note.BOOLEAN, "x6"),
             Fact.of(Note.CODES, "x0", count=3, listed="0, 1, 2"),
         ]
+        assert found.codings["x2"].levels == ("0.5", "1.5")
     # With ten values in 49 rows each comes too seldom to be a category.
-    assert set(values_of((np.arange(49.0) % 10)[:, None]).kinds(frozenset()).values()) == {Kind.CONTINUOUS}
+    assert kinds_of(values_of((np.arange(49.0) % 10)[:, None])).kinds == (Kind.CONTINUOUS,)
 
 
 def test_the_digest_is_that_of_the_values_whatever_the_blocks_layout_or_nan():

@@ -150,13 +150,13 @@ WHOLE = RNG.integers(-3, 4, size=(60, 3))
 def test_type_and_layout_of_numbers_change_nothing(same):
     table, expected = Table.open(same), Table.open(WHOLE.astype(float))
     assert (table.moments, table.digest, table.notes) == (expected.moments, expected.digest, expected.notes)
-    assert table.kinds == dict.fromkeys(("x0", "x1", "x2"), Kind.CODES) and len(table.notes) == 3
+    assert table.kinds == (Kind.CATEGORICAL,) * 3 and table.codings == expected.codings and len(table.notes) == 3
     np.testing.assert_array_equal(table.rows(), WHOLE)
 
 
 def test_an_array_of_booleans_is_boolean():
     table = read_table(WHOLE > 0)
-    assert set(table.kinds.values()) == {Kind.BOOLEAN}
+    assert set(table.kinds) == {Kind.CATEGORICAL} and set(table.levels.values()) == {("false", "true")}
     assert table.notes == tuple(Fact.of(Note.BOOLEAN, f"x{column}") for column in range(3))
 
 
@@ -415,11 +415,11 @@ BROKEN_FILES = {
     "per cent and none": ("t.csv", "a,b\n1%,2\n2%,3\n0.03,4\n", {}, "holds '0.03' in line 4 .* like '1%'; write all"),
     "two currencies": ("t.csv", "a,b\n$1,2\n$2,3\n€3,4\n", {}, "holds '€3' in line 4 .* like '\\$1'; write all"),
     "underscore": ("t.csv", "a,b\n1_000,2\n2,3\n", {}, "holds '1_000' in line 2"),
-    "text in booleans": (
+    "numbers that are no numbers": (
         "t.csv",
-        "a,b\n1,true\n" + "2,false\n" * 300 + "3,maybe\n",
-        {"strict": True},
-        "'b' holds text, first 'true'",
+        "a,b\n1,red\n" + "2,blue\n" * 300 + "3,red\n",
+        {"kinds": {"b": "continuous"}},
+        "'b' holds text such as 'blue', so it is not continuous",
     ),
     "text in numbers": ("t.csv", "a,b\n1,1.5\n" + "2,2.5\n" * 300 + "3,maybe\n", {}, "holds 'maybe' in line 303"),
     "infinity": ("t.csv", "a,b\n1,2\n3,-inf\n4,1\n", {}, r"infinite.*'b' \(first in line 3\)"),
@@ -671,7 +671,8 @@ def test_notes_on_columns():
         Fact.of(Note.DUPLICATE, "twin", "x", x=pytest.approx(2.0)),
     )
     assert [note.kind for note in table.notes[4:]] == [Note.COLLINEAR]
-    assert table.kinds == dict.fromkeys(frame, Kind.CONTINUOUS) | {"grade": Kind.CODES, "yes": Kind.BOOLEAN}
+    found = dict(zip(table.names, table.kinds))
+    assert found == dict.fromkeys(frame, Kind.CONTINUOUS) | dict.fromkeys(("grade", "yes"), Kind.CATEGORICAL)
 
 
 def test_text_files_with_booleans_headers_decimals_and_encodings(tmp_path):

@@ -26,8 +26,21 @@ SENTENCES = {
         Note.FEW_ROWS_COLLINEAR, "a", rows=5, columns=5
     ),
     "'yes' is boolean; true counts as 1 and false as 0": Fact.of(Note.BOOLEAN, "yes"),
-    "'g' has only the 3 values 0, 1, 2: if these are codes of categories, drop it": Fact.of(
+    "'g' has only the 3 values 0, 1, 2, so it counts as a category; kinds can say otherwise": Fact.of(
         Note.CODES, "g", count=3, listed="0, 1, 2"
+    ),
+    "'c' is categorical, with 2 levels: blue, red": Fact.of(
+        Note.LEVELS, "c", scale="categorical", count=2, listed="blue, red"
+    ),
+    "'c' is ordinal, with 2 levels, in this order: low, high": Fact.of(
+        Note.LEVELS, "c", scale="ordinal", count=2, listed="low, high"
+    ),
+    "'c' has 2 rare levels, 7 rows in all, that count as 'other': teal, umber": Fact.of(
+        Note.POOLED, "c", count=2, rows=7, level="other", listed="teal, umber"
+    ),
+    "'c' was left out: it is 'red' wherever it is given": Fact.of(Note.ONE_LEVEL, "c", level="red"),
+    "'c' was left out: it holds 'red' and other text among numbers; kinds can say that it is a category": Fact.of(
+        Note.MIXED, "c", level="red"
     ),
     "'a' was left out": Fact.of(Note.DROPPED, "a"),
     "left out, for they hold no numbers to learn from: the first column (row numbers), 'd', 'h' (dates or times)": Fact(

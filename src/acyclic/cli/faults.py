@@ -7,7 +7,7 @@ import sqlite3
 import sys
 import traceback
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from enum import IntEnum
 from inspect import signature
@@ -91,6 +91,8 @@ def show_flag(argument: Argument, flags: Collection[str]) -> str:
         return flag
     if value is False:
         return f"--no-{flag.removeprefix('--')}"
+    if isinstance(value, Mapping):
+        value = [f"{name}={word}" for name, word in value.items()]
     words = value if isinstance(value, list | tuple) else [value]
     return " ".join([flag, *(word if word == "…" else shlex.quote(str(word)) for word in words)])
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 READING = (
     *("columns", "drop", "log", "standardize", "weights", "missing", "strict"),
-    *("header", "separator", "decimal", "encoding", "null_values", "sheet"),
+    *("header", "separator", "decimal", "encoding", "null_values", "sheet", "kinds"),
 )
 
 # Where repeated fits are computed: no part of what a run is, and nothing that a file from others should decide.
@@ -45,6 +45,20 @@ def _whole(_: Any, tokens: Sequence[Token]) -> int:
 
 
 Whole = Annotated[int, Parameter(converter=_whole)]
+
+
+def _kinds(_: Any, tokens: Sequence[Token]) -> dict[str, str]:
+    """Kinds of columns by name, from ``smoker=categorical,grade=low<high``; a comma in a name does no harm."""
+    found, name = {}, ""
+    for piece in ",".join(token.value for token in tokens).split(","):
+        if "=" not in piece:
+            name += f"{piece},"
+            continue
+        column, kind = f"{name}{piece}".rsplit("=", 1)
+        found[column], name = kind, ""
+    if name:
+        raise ValueError(f"{name[:-1]!r} is no column=kind")
+    return found
 
 
 @dataclass(frozen=True)
@@ -79,6 +93,9 @@ class Settings:
         What marks a missing cell besides an empty field, NA, NaN, null and the like.
     sheet
         Sheet of a workbook, or file in a .zip, where there are several.
+    kinds
+        What columns hold, where the rules are wrong, as in smoker=categorical,grade=low<middle<high: continuous,
+        categorical, ordinal, count, or the levels of text in their order.
     knowledge
         TOML file of forbidden and required edges, tiers, roots and sinks.
     method
@@ -113,6 +130,7 @@ class Settings:
     encoding: str | None = None
     null_values: tuple[str, ...] | None = None
     sheet: str | None = None
+    kinds: Annotated[dict[str, str] | None, Parameter(converter=_kinds, n_tokens=1, accepts_keys=False)] = None
     knowledge: Path | None = None
     method: str | None = None
     threshold: float | None = None

@@ -75,7 +75,8 @@ class Output:
         """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
         if self.json:
             self.data(result.to_json())
-        self.say(f"{result.verdict}\n")
+        kinds = words.say_kinds(result.graph.names, result.kinds, result.levels)
+        self.say("\n".join([str(result.verdict), *([f"{kinds[0].upper()}{kinds[1:]}."] if kinds else []), ""]))
         rows, sure = result.edges(), result.confidence is not None
         header = {"from": "left", "": "left", "to": "left", "weight": "right"}
         header |= {"this way": "right", "either way": "right"} if sure else {}

@@ -15,6 +15,9 @@ from functools import cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from acyclic.data.kinds import MOST_LABELS, MOST_LEVELS, ROWS_PER_LEVEL, Told, find_rare, sort_labels
+from acyclic.types import Kind
+
 __all__ = [
     "NULLS",
     "PLAIN",
@@ -25,6 +28,7 @@ __all__ = [
     "Reason",
     "as_float",
     "is_identifier",
+    "may_be_labels",
     "settle_decimal",
 ]
 
@@ -57,7 +61,11 @@ class Held(StrEnum):
     """What a column holds that is not used as numbers."""
 
     TEXT = "text"
+    MIXED = "mixed"
+    """Text among numbers."""
     CATEGORIES = "categories"
+    ONE_LEVEL = "one-level"
+    MANY_LEVELS = "many-levels"
     DATES = "dates"
     IDENTIFIER = "identifier"
     ROW_NUMBERS = "row-numbers"
@@ -66,10 +74,11 @@ class Held(StrEnum):
 
 
 class Reason(NamedTuple):
-    """Why a column is not used: what it holds, as a value and in the words of an error."""
+    """Why a column is not used: what it holds, as a value and in the words of an error, with an example."""
 
     held: Held
     why: str
+    example: str = ""
 
 
 class Form(NamedTuple):
@@ -163,10 +172,11 @@ def _unwrap(cell: str) -> _Written | None:
 
 @dataclass
 class Look:
-    """What a column was found to hold: a form of numbers, truth values, or a reason why it is not used."""
+    """What a column was found to hold: numbers in a form, truth values, labels, or a reason why it is not used."""
 
     form: Form = PLAIN
     boolean: bool = False
+    labels: tuple[str, ...] = ()
     reason: Reason | None = None
     example: str = ""
     certain: bool = True
@@ -197,6 +207,8 @@ class Evidence:
     """Those of them that are numbers by no reading."""
     first: str = ""
     """The first cell that is a plain number."""
+    tally: Counter[str] = field(default_factory=Counter)
+    """How often each cell comes; complete unless there are more than `MOST_LABELS` different ones."""
 
     @classmethod
     def of(cls, cell: str) -> Evidence:
@@ -207,33 +219,44 @@ class Evidence:
 
     def add(self, cells: Iterable[tuple[int, str]]) -> None:
         """Add cells that are given, each with its place."""
+        first: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for place, cell in cells:
-            self.n_given += 1
-            if as_float(cell) is not None:
-                self.n_plain += 1
-                self.first = self.first or cell
-                if "." in cell:
-                    either = bool(_THOUSANDS.fullmatch(cell))
-                    self.n_either += either
-                    self.n_points += not either
-            else:
-                self._add_odd(place, cell)
+            first.setdefault(cell, place)
+            counts[cell] += 1
+        for cell, count in counts.items():
+            self.add_cell(cell, first[cell], count)
 
-    def _add_odd(self, place: int, cell: str) -> None:
+    def add_cell(self, cell: str, place: int, count: int) -> None:
+        """Add a cell that comes so often, first at this place."""
+        self.n_given += count
+        if len(self.tally) <= MOST_LABELS or cell in self.tally:
+            self.tally[cell] += count
+        if as_float(cell) is None:
+            self._add_odd(cell, place, count)
+            return
+        self.n_plain += count
+        self.first = self.first or cell
+        if "." in cell:
+            either = bool(_THOUSANDS.fullmatch(cell))
+            self.n_either += count * either
+            self.n_points += count * (not either)
+
+    def _add_odd(self, cell: str, place: int, count: int) -> None:
         if len(self.odd) < _LISTED:
             self.odd.setdefault(cell, place)
         written = _unwrap(cell)
         fits = [pair for pair in _PAIRS if written is not None and _pattern(*pair).fullmatch(written.core)]
         if written is None or not fits:
-            self.n_booleans += cell.lower() in ("true", "false")
-            self.n_dates += len(cell) <= _LONGEST and bool(_DATE.fullmatch(cell))
+            self.n_booleans += count * (cell.lower() in ("true", "false"))
+            self.n_dates += count * (len(cell) <= _LONGEST and bool(_DATE.fullmatch(cell)))
             if len(self.words) < _LISTED:
                 self.words.setdefault(cell, place)
             return
-        self.marked.update(fits)
-        self.percents += written.percent
+        self.marked.update(dict.fromkeys(fits, count))
+        self.percents += count * written.percent
         self.accounting |= written.accounting
-        self.currencies.update([written.currency] if written.currency else [])
+        self.currencies.update({written.currency: count} if written.currency else {})
 
     @property
     def pairs(self) -> Counter[tuple[str, str]]:
@@ -258,20 +281,22 @@ class Evidence:
         marked = any("," in cell for cell in self.odd if cell not in self.words)
         return marked and len(self.decimals()) == 2
 
-    def look(self, decimal: str | None, usual: str = ".", *, told: bool = False) -> Look:
+    def look(self, decimal: str | None, usual: str = ".", *, told: bool = False, stated: Told | None = None) -> Look:
         """What the column holds.
 
         ``decimal`` is the mark that other columns show, if they do, or that no column may differ from, if ``told``;
-        ``usual`` is what a doubtful comma is taken with.
+        ``usual`` is what a doubtful comma is taken with; ``stated`` is what the user says of the column.
         """
         if decimal is None:
             decimal = usual if self.is_ambiguous else "."
         if self.n_given and self.n_booleans == self.n_given:
             return Look(boolean=True)
+        if self.words and stated is not None and stated.kind in (Kind.CATEGORICAL, Kind.ORDINAL):
+            return self.label(stated)
         if not self.has_numbers:
-            return Look(reason=self._why_text()) if self.n_given else Look()
+            return self._look_at_words() if self.n_given else Look()
         if len(self.words) > _MOST_STRAYS:
-            return Look(reason=self._why_text())
+            return Look(reason=self._why_mixed())
         form = self._form(decimal, told)
         strays = [(place, cell) for cell, place in self.odd.items() if form.number(cell) is None]
         fitting = [cell for cell in self.odd if form.number(cell) is not None]
@@ -288,17 +313,38 @@ class Evidence:
         percent = 2 * self.percents > self.n_given
         return Form(mark if best else decimal, group if best else "", percent, currency, self.accounting)
 
-    def _why_text(self) -> Reason:
+    def _look_at_words(self) -> Look:
         first, place = next(iter(self.words.items()), ("", 0))
         where = f"first {first!r} in {self.unit} {place}"
         if 2 * self.n_dates > self.n_given:
-            return Reason(Held.DATES, f"holds dates or times, {where}")
-        if self.has_numbers:
-            return Reason(Held.TEXT, f"holds {first!r} in {self.unit} {place} and other text among numbers")
-        if len(self.words) == self.n_given > 2 and not any(" " in cell or len(cell) > 40 for cell in self.words):
-            return Reason(Held.IDENTIFIER, f"holds text, all different, {where}")
-        few = len(self.words) <= max(2, self.n_given / 5)
-        return Reason(Held.CATEGORIES if few else Held.TEXT, f"holds text, {where}")
+            return Look(reason=Reason(Held.DATES, f"holds dates or times, {where}"))
+        if len(self.tally) == 1:
+            return Look(reason=Reason(Held.ONE_LEVEL, f"holds text, {where}, and nothing else", first))
+        if len(self.tally) == self.n_given > 2 and not any(" " in cell or len(cell) > 40 for cell in self.words):
+            return Look(reason=Reason(Held.IDENTIFIER, f"holds text, all different, {where}"))
+        if len(self.tally) > self.n_given / ROWS_PER_LEVEL:
+            held = Held.CATEGORIES if len(self.tally) <= 2 else Held.TEXT
+            return Look(reason=Reason(held, f"holds text, {where}"))
+        return self.label()
+
+    def label(self, stated: Told | None = None) -> Look:
+        """The cells as levels of a category, unless there are too many."""
+        rare = find_rare(self.tally)
+        if len(self.tally) - max(len(rare) - 1, 0) > MOST_LEVELS or len(self.tally) > MOST_LABELS:
+            many = f"{len(self.tally)}" if len(self.tally) <= MOST_LABELS else f"more than {MOST_LABELS}"
+            why = f"has {many} levels, and a category has at most {MOST_LEVELS}"
+            return Look(reason=Reason(Held.MANY_LEVELS, why))
+        return Look(labels=stated.order if stated is not None and stated.order else sort_labels(list(self.tally)))
+
+    def _why_mixed(self) -> Reason:
+        first, place = next(iter(self.words.items()), ("", 0))
+        return Reason(Held.MIXED, f"holds {first!r} in {self.unit} {place} and other text among numbers", first)
+
+
+def may_be_labels(look: Look) -> bool:
+    """Whether rows beyond the first ones may show that a column of text is a category, or that it is none."""
+    wordy = (Held.TEXT, Held.CATEGORIES, Held.IDENTIFIER, Held.ONE_LEVEL, Held.MANY_LEVELS)
+    return bool(look.labels) or (look.reason is not None and look.reason.held in wordy)
 
 
 def settle_decimal(columns: Iterable[Evidence]) -> str | None:

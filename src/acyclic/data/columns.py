@@ -4,78 +4,97 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
 from acyclic.data.dependence import NOTED
+from acyclic.data.kinds import FEW_VALUES, MOST_LABELS, Seen
 from acyclic.data.moments import Moments
 from acyclic.facts import Fact, Note
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["ColumnValues", "Kind", "column_notes"]
+__all__ = ["ColumnValues", "column_notes"]
 
-# A column with so few values, all integers, may hold codes of categories.
-_MOST_CODES: Final = 10
 # Values that are looked at first: enough to tell that a column does not hold a few integers, if it does not.
 _GLANCE: Final = 32
+# Beyond it whole numbers are no codes.
+_FAR: Final = 1e9
 # A relation between columns is written out up to so many terms.
 _MOST_TERMS: Final = 6
 
 
-class Kind(StrEnum):
-    """What a column holds."""
-
-    CONTINUOUS = "continuous"
-    BOOLEAN = "boolean"
-    CODES = "codes"
-    """A few integer values, which may be codes of categories."""
-
-
 class ColumnValues:
-    """What is to be said of the values themselves: their digest, and which columns hold a few integers only.
+    """What is to be said of the values themselves: their digest, and how often each comes where they are few.
 
     Independent of the blocks in which the rows come, and of the source.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The columns.
+    many : collection of str
+        Those of which up to `MOST_LABELS` values are counted, for they are text or were told to be categories; of
+        others a few whole numbers, or two of any kind.
     """
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], many: Collection[str] = ()) -> None:
         self.names, self.n_rows = names, 0
         self._hashes = [hashlib.sha256() for _ in names]
         self._weights = hashlib.sha256()
-        self._codes: dict[int, set[float]] = {column: set() for column in range(len(names))}
+        self._counts: dict[int, dict[float, float]] = {column: {} for column in range(len(names))}
+        self._most = [MOST_LABELS if name in many else FEW_VALUES for name in names]
+        self._whole = np.ones(len(names), dtype=bool)
+        self._negative = np.zeros(len(names), dtype=bool)
 
-    def add(self, rows: Floats, weights: Floats | None, *, has_gaps: bool = True) -> None:
-        """Add rows (k, d) as they are; ``has_gaps`` if NaN may stand in them."""
+    def add(self, rows: Floats, weights: Floats | None, *, has_gaps: bool = True, complete_only: bool = False) -> None:
+        """Add rows (k, d) as they are; ``has_gaps`` if NaN may stand in them, ``complete_only`` to count no others."""
         self.n_rows += len(rows)
         columns = np.ascontiguousarray(rows.T, dtype="<f8")
-        if has_gaps and (absent := np.isnan(columns)).any():
+        absent = np.isnan(columns) if has_gaps else None
+        if absent is not None and absent.any():
             # There are many NaN, and which one marks a missing cell depends on the source.
             columns = np.where(absent, np.nan, columns)
+        else:
+            absent = None
         for digest, column in zip(self._hashes, columns):
             digest.update(column.data)
         if weights is not None:
             self._weights.update(np.ascontiguousarray(weights, dtype="<f8").data)
-        if self._codes and len(rows):
-            self._collect_codes(columns)
+        if complete_only and absent is not None:
+            whole = ~absent.any(axis=0)
+            columns, weights = columns[:, whole], None if weights is None else weights[whole]
+        if columns.shape[1]:
+            self._look(columns)
+            self._count(columns, weights)
 
-    def _collect_codes(self, columns: Floats) -> None:
+    def _look(self, columns: Floats) -> None:
+        """Which columns still hold whole numbers only, and which negative ones."""
         for number in (_GLANCE, columns.shape[1]):
-            candidates = list(self._codes)
-            values = columns[candidates, :number]
+            still = np.flatnonzero(self._whole)
+            values = columns[still, :number]
             # NaN differs from itself: a missing cell speaks neither for nor against.
-            fractional = ((values != np.rint(values)) & (values == values)).any(axis=1)
-            for column, part, odd in zip(candidates, values, fractional.tolist()):
-                if not odd:
-                    self._codes[column].update(np.unique(part[part == part]).tolist())
-                if odd or len(self._codes[column]) > _MOST_CODES:
-                    del self._codes[column]
+            self._whole[still] = ~((values != np.rint(values)) & (values == values)).any(axis=1)
+            self._negative[still] |= (values < 0).any(axis=1)
+
+    def _count(self, columns: Floats, weights: Floats | None) -> None:
+        for number in (_GLANCE, columns.shape[1]):
+            last = number == columns.shape[1]
+            for column in list(self._counts):
+                found = _tally(columns[column, :number], None if weights is None else weights[:number])
+                counts, whole = self._counts[column], self._whole[column]
+                most = self._most[column] if whole or self._most[column] > FEW_VALUES else 2
+                if len(counts.keys() | found.keys()) > most:
+                    del self._counts[column]
+                elif last:
+                    for value, count in found.items():
+                        counts[value] = counts.get(value, 0) + count
 
     def find_zeros(self) -> Bools:
         """Which columns (d,) are 0 throughout."""
-        return np.array([self._codes.get(column) == {0.0} for column in range(len(self.names))])
+        return np.array([set(self._counts.get(column, ())) == {0.0} for column in range(len(self.names))])
 
     def digest(self, **steps: Any) -> str:
         """SHA-256 of names, number of rows, the values of each column, weights, and what is done with them."""
@@ -84,25 +103,32 @@ class ColumnValues:
         content = [self.names, self.n_rows, hashes, *([done] if done else [])]
         return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
-    def kinds(self, booleans: frozenset[str]) -> dict[str, Kind]:
-        """What each column holds; the source knows which are boolean."""
-        kinds = dict.fromkeys(self.names, Kind.CONTINUOUS)
-        kinds |= {self.names[column]: Kind.CODES for column in self._few()}
-        return kinds | {name: Kind.BOOLEAN for name in self.names if name in booleans}
+    def seen(self) -> list[Seen]:
+        """What was seen of each column."""
+        return [
+            Seen(self._counts.get(column), whole, negative)
+            for column, (whole, negative) in enumerate(zip(self._whole.tolist(), self._negative.tolist()))
+        ]
 
-    def notes(self, kinds: Mapping[str, Kind]) -> Iterator[Fact[Note]]:
-        """Remarks on boolean columns and on those that may hold codes."""
-        for name in self.names:
-            if kinds[name] is Kind.BOOLEAN:
-                yield Fact.of(Note.BOOLEAN, name)
-        for column, values in self._few().items():
-            # Two values are an outcome or a group, which linear models take as well as any number.
-            if kinds[self.names[column]] is Kind.CODES and len(values) > 2:
-                listed = ", ".join(f"{value:g}" for value in sorted(values))
-                yield Fact.of(Note.CODES, self.names[column], count=len(values), listed=listed)
 
-    def _few(self) -> dict[int, set[float]]:
-        return {column: values for column, values in self._codes.items() if 1 < len(values) <= self.n_rows / 5}
+def _tally(values: Floats, weights: Floats | None) -> dict[float, float]:
+    """How many rows each value has, NaN not counted."""
+    if not (given := values == values).all():
+        values, weights = values[given], None if weights is None else weights[given]
+    if not values.size:
+        return {}
+    low, high = values.min(), values.max()
+    if -_FAR < low <= high < min(low + _GLANCE, _FAR) and (values == (whole := values.astype(np.intp))).all():
+        # Counting is several times as fast as sorting.
+        counts = np.bincount(whole - int(low), weights)
+        present = np.flatnonzero(np.bincount(whole - int(low)))
+        return dict(zip((present + low).tolist(), counts[present].tolist()))
+    if weights is None:
+        found, counts = np.unique(values, return_counts=True)
+    else:
+        found, inverse = np.unique(values, return_inverse=True)
+        counts = np.bincount(inverse, weights)
+    return dict(zip(found.tolist(), counts.tolist()))
 
 
 def column_notes(moments: Moments) -> list[Fact[Note]]:

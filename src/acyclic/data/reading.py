@@ -6,15 +6,17 @@ Hides what is done with the rows on their way, all of it in one pass.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acyclic.data.columns import ColumnValues, Kind
+from acyclic.data.cells import Held
+from acyclic.data.columns import ColumnValues
+from acyclic.data.kinds import Coding, Told, find_kinds
 from acyclic.data.memory import check_memory
 from acyclic.data.missing import Missing, check_missing
 from acyclic.data.moments import Accumulator, Moments, RangeError
@@ -25,7 +27,7 @@ from acyclic.data.units import find_exponents, is_extreme
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.graphs.checks import check_names
-from acyclic.types import Bools, Floats, Integers
+from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["ROWS_LIMIT", "Content", "Reading", "join_rows", "open_source", "select_columns", "too_large"]
 
@@ -36,6 +38,10 @@ ROWS_LIMIT: Final = 1 << 28
 _KEPT_VALUES: Final = 1 << 25
 
 
+# Columns that are left out with a note of their own, which names a level.
+_NOTED: Final = {Held.ONE_LEVEL: Note.ONE_LEVEL, Held.MIXED: Note.MIXED}
+
+
 class Content(NamedTuple):
     """What was found in a table; ``notes`` are those that its moments do not tell, ``kept`` the rows read so far."""
 
@@ -44,7 +50,8 @@ class Content(NamedTuple):
     absences: tuple[Fact[Note], ...]
     n_rows: int
     digest: str
-    kinds: Mapping[str, Kind]
+    kinds: tuple[Kind, ...]
+    codings: Mapping[str, Coding]
     why_no_rows: Fact[NoRows] | None
     kept: list[Floats] | None
     zeros: Bools
@@ -61,6 +68,7 @@ class Reading:
     weights: str | ArrayLike | None
     missing: Missing
     left_out: tuple[str, ...] = ()
+    told: Mapping[str, Told] = field(default_factory=dict)
     exponents: Integers | None = None
 
     @classmethod
@@ -73,6 +81,7 @@ class Reading:
         weights: str | ArrayLike | None,
         missing: Missing,
         strict: bool = False,
+        told: Mapping[str, Told] | None = None,
     ) -> Reading:
         """Check the options against the columns that there are; those without numbers are left out unless asked for."""
         check_missing(missing)
@@ -80,18 +89,25 @@ class Reading:
         if isinstance(weights, str):
             _check_known("weights", [weights], source.names)
             used = select_columns(used, None, [weights]) if weights in used else used
-        wanted = {*(columns or ()), *(() if log is True else log or ())}
+        told = told or {}
+        _check_known("kinds", tuple(told), source.names)
+        wanted = {*(columns or ()), *(() if log is True else log or ()), *told}
         left_out = tuple(name for name in used if name in source.refused and name not in wanted and not strict)
         if len(left_out) == len(used):
-            check_numbers(source, used)
+            check_numbers(source, used, labels=True)
         used = tuple(name for name in used if name not in set(left_out)) if left_out else used
-        logged = used if log is True else _check_known("log", log or (), used)
+        numbers = tuple(name for name in used if name not in source.labels)
+        logged = numbers if log is True else _check_known("log", log or (), used)
+        if text := [name for name in logged if name in source.labels]:
+            raise InputError(f"{text[0]!r} holds text, which has no logarithm; leave it out of ", Argument("log"))
         read = (*used, weights) if isinstance(weights, str) else used
-        check_numbers(source, read)
+        check_numbers(source, read, labels=True)
+        if isinstance(weights, str):
+            check_numbers(source, [weights])
         check_memory(len(used), missing)
         kept = {*read, *left_out}
         dropped = tuple(name for name in source.names if name not in kept)
-        return cls(source, used, dropped, logged, weights, missing, left_out)
+        return cls(source, used, dropped, logged, weights, missing, left_out, told)
 
     def read(self) -> tuple[Reading, Content]:
         """Read all of it, once; again, in other units, only where squares leave the range of floats."""
@@ -111,10 +127,11 @@ class Reading:
         return rescaled, rescaled._read()
 
     def _read(self) -> Content:
-        values, accumulator = ColumnValues(self.columns), Accumulator(self.columns, self.missing)
+        values, accumulator = self._values(), Accumulator(self.columns, self.missing)
+        dropping = self.missing == "drop-rows"
         kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
         for block in self._blocks():
-            values.add(block.rows, block.weights, has_gaps=self.missing != "error")
+            values.add(block.rows, block.weights, has_gaps=self.missing != "error", complete_only=dropping)
             rows = self._transform(block)
             accumulator.add(rows, block.weights, block.place)
             if kept is not None:
@@ -122,14 +139,25 @@ class Reading:
             if values.n_rows * len(self.columns) > _KEPT_VALUES:
                 kept = None
         moments, absences = accumulator.finish()
-        kinds = values.kinds(self.source.booleans)
+        kinds, codings, told = find_kinds(
+            self.columns,
+            values.seen(),
+            # A logarithm is no count, whatever its mean.
+            [np.inf if name in self.logged else mean for name, mean in zip(self.columns, moments.mean.tolist())],
+            rows=values.n_rows,
+            labels=self.source.labels,
+            booleans=self.source.booleans,
+            ordered=self.source.ordered,
+            told=self.told,
+        )
         return Content(
             moments,
-            (*self._notes(), *values.notes(kinds)),
+            (*self._notes(), *told),
             tuple(absences),
             accumulator.n_rows,
             self._digest(values, accumulator.n_incomplete),
             kinds,
+            {name: coding.in_units(self._units_of(name)) for name, coding in codings.items()},
             self._why_no_rows(accumulator),
             kept,
             values.find_zeros(),
@@ -137,12 +165,24 @@ class Reading:
 
     def read_rows(self) -> tuple[Floats, str]:
         """Read all of it again: the rows, transformed, with their gaps, and the digest of the values."""
-        values, parts = ColumnValues(self.columns), []
+        values, parts = self._values(), []
         for block in self._blocks():
             values.add(block.rows, block.weights)
             parts.append(self._transform(block))
         rows = join_rows(parts, len(self.columns))
         return rows, self._digest(values, int(np.isnan(rows).any()))
+
+    def _values(self) -> ColumnValues:
+        return ColumnValues(self.columns, {*self.source.labels, *self.told})
+
+    def _units_of(self, name: str) -> Callable[[Floats], Floats]:
+        """What is done with the values of a column."""
+
+        def change(values: Floats) -> Floats:
+            values = np.log(values) if name in self.logged else values
+            return values if self.exponents is None else np.ldexp(values, self.exponents[self.columns.index(name)])
+
+        return change
 
     def _blocks(self) -> Iterator[Block]:
         if isinstance(self.weights, str):
@@ -169,7 +209,10 @@ class Reading:
 
     def _digest(self, values: ColumnValues, n_incomplete: int) -> str:
         # What would have been done about missing cells makes no difference where there are none.
-        return values.digest(log=self.logged, missing=self.missing if n_incomplete else None)
+        labels = {name: labels for name, labels in self.source.labels.items() if name in self.columns}
+        told = {name: told for name, told in self.told.items() if name in self.columns}
+        missing = self.missing if n_incomplete else None
+        return values.digest(log=self.logged, missing=missing, labels=labels, kinds=told)
 
     def _why_no_rows(self, read: Accumulator) -> Fact[NoRows] | None:
         if self.weights is not None:
@@ -188,9 +231,14 @@ class Reading:
             about = tuple(name for name in fact.about if name in used)
             if about or not fact.about:
                 yield replace(fact, about=about)
-        if self.left_out:
-            held = {name: self.source.refused[name].held.value for name in self.left_out}
-            yield Fact(Note.LEFT_OUT, self.left_out, tuple(held.items()))
+        why = {name: self.source.refused[name] for name in self.left_out}
+        if held := {name: reason.held.value for name, reason in why.items() if reason.held not in _NOTED}:
+            yield Fact(Note.LEFT_OUT, tuple(held), tuple(held.items()))
+        yield from (
+            Fact.of(_NOTED[reason.held], name, level=reason.example)
+            for name, reason in why.items()
+            if reason.held in _NOTED
+        )
         yield from (Fact.of(Note.DROPPED, name) for name in self.dropped)
         if self.exponents is not None:
             for name, exponent in zip(self.columns, self.exponents.tolist()):
@@ -213,7 +261,13 @@ def join_rows(parts: Sequence[Floats], d: int) -> Floats:
     return np.concatenate(parts, out=np.empty((sum(map(len, parts)), d)))
 
 
-def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, sheet: str | None = None) -> Source:
+def open_source(
+    source: Any,
+    names: Sequence[str] | None,
+    text: TextFormat,
+    sheet: str | None = None,
+    told: Mapping[str, Told] | None = None,
+) -> Source:
     """Find out what kind of table it is."""
     usual, in_file = text._replace(header=None) == TextFormat(), False
     facts: tuple[Fact[Note], ...] = ()
@@ -225,7 +279,7 @@ def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, shee
             stream = open_stream(Path(source), sheet)
             kind = find_kind(stream)
             if kind == "text":
-                return TextSource.open(stream, names, text)
+                return TextSource.open(stream, names, text, told)
             source, facts = read_frame(stream, kind, sheet, text.header)
             usual = text == TextFormat() or (kind == "workbook" and usual)
     if not (usual if in_file else text == TextFormat() and sheet is None):
@@ -233,10 +287,10 @@ def open_source(source: Any, names: Sequence[str] | None, text: TextFormat, shee
         asked = [name for name, value in given.items() if value != TextFormat._field_defaults.get(name)]
         raise InputError(Argument(asked[0]), " is for text files only; leave it out")
     if not is_frame(source):
-        return ArraySource.open(source, names)
+        return ArraySource.open(source, names, told)
     if names is not None:
         raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
-    opened = FrameSource.open(source)
+    opened = FrameSource.open(source, told)
     return replace(opened, assumed=(*facts, *opened.assumed))
 
 

@@ -16,12 +16,13 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic.data.cells import NULLS, Evidence, Form, Held, Look, Reason, settle_decimal
+from acyclic.data.cells import NULLS, Evidence, Form, Held, Look, Reason, may_be_labels, settle_decimal
+from acyclic.data.kinds import Told, show_number
 from acyclic.data.naming import name_columns
 from acyclic.errors import Argument, InputError
 from acyclic.facts import Fact, Note
 from acyclic.graphs.checks import check_names
-from acyclic.types import Floats, Integers
+from acyclic.types import Floats, Integers, Kind
 
 __all__ = [
     "SAMPLE",
@@ -31,10 +32,13 @@ __all__ = [
     "Misread",
     "Place",
     "Source",
+    "as_label",
     "check_numbers",
+    "is_category",
     "is_frame",
     "note_forms",
     "sample_rows",
+    "unknown_level",
     "weigh",
 ]
 
@@ -73,6 +77,14 @@ class Source(Protocol):
     @property
     def booleans(self) -> frozenset[str]:
         """The columns of true and false, read as 1 and 0."""
+
+    @property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """The columns of text that are categories, read as positions among these labels."""
+
+    @property
+    def ordered(self) -> frozenset[str]:
+        """Those of them whose labels have an order."""
 
     @property
     def in_memory(self) -> bool:
@@ -115,10 +127,12 @@ def is_frame(data: Any) -> bool:
     return hasattr(type(data), "columns") or (hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__array__"))
 
 
-def check_numbers(source: Source, columns: Sequence[str]) -> None:
-    """Raise an InputError if some of the columns hold no numbers."""
-    if bad := [name for name in columns if name in source.refused]:
-        reasons = "; ".join(f"{name!r} {source.refused[name].why}" for name in bad[:5])
+def check_numbers(source: Source, columns: Sequence[str], *, labels: bool = False) -> None:
+    """Raise an InputError if some of the columns hold no numbers, nor ``labels`` where these will do."""
+    why = {} if labels else {name: f"holds text such as {known[0]!r}" for name, known in source.labels.items()}
+    why |= {name: reason.why for name, reason in source.refused.items()}
+    if bad := [name for name in columns if name in why]:
+        reasons = "; ".join(f"{name!r} {why[name]}" for name in bad[:5])
         rest = f"; and {len(bad) - 5} more" if len(bad) > 5 else ""
         drop, others = Argument("drop", bad), Argument("columns", ["…"])
         raise InputError(f"not numbers: {reasons}{rest}; leave out with ", drop, ", or list others as ", others)
@@ -178,7 +192,9 @@ class ArraySource:
     looks: Mapping[str, Look] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, values: Any, names: Sequence[str] | None = None) -> ArraySource:
+    def open(
+        cls, values: Any, names: Sequence[str] | None = None, told: Mapping[str, Told] | None = None
+    ) -> ArraySource:
         """Check that it is a table of numbers, and name its columns."""
         if hasattr(values, "toarray"):
             raise InputError("the table is sparse; pass table.toarray()")
@@ -188,6 +204,9 @@ class ArraySource:
             array = np.asarray(values)
         except ValueError as error:
             raise InputError(f"the rows of the table differ in length: {error}") from error
+        if array.dtype.kind in "US" and isinstance(values, list | tuple):
+            # Numbers beside text stay numbers.
+            array = np.array(values, dtype=object)
         if array.dtype.kind == "c":
             raise InputError(f"Complex data not supported: the array holds {array.dtype}; pass real numbers")
         if array.ndim != 2 or array.shape[1] == 0:
@@ -197,7 +216,7 @@ class ArraySource:
                 f"the array holds {array.dtype}; numbers are needed, or an array of objects that are numbers"
             )
         named = check_names(names, array.shape[1])
-        looks = _look_at_objects(dict(zip(named, array.T))) if array.dtype == object else {}
+        looks = _look_at_objects(dict(zip(named, array.T)), told or {}) if array.dtype == object else {}
         return cls(named, array, looks)
 
     @property
@@ -210,6 +229,16 @@ class ArraySource:
         """All columns or none, unless they hold objects: an array has one type."""
         words = frozenset(name for name, look in self.looks.items() if look.boolean)
         return frozenset(self.names if self.array.dtype == bool else ()) | words
+
+    @property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of columns of objects."""
+        return {name: look.labels for name, look in self.looks.items() if look.labels}
+
+    @property
+    def ordered(self) -> frozenset[str]:
+        """None: an array declares no order."""
+        return frozenset()
 
     @property
     def refused(self) -> Mapping[str, Reason]:
@@ -257,15 +286,50 @@ def _is_missing(value: Any) -> bool:
 
 def _from_objects(values: Iterable[Any], name: str, place: Place, look: Look | None = None) -> Floats:
     """Numbers that came as Python objects, or as text in the form of the column; what marks missing cells is NaN."""
+    if look is not None and look.labels:
+        return _from_labels(values, name, place, look.labels)
     numbers = []
     for row, value in enumerate(values):
         number = np.nan if _is_missing(value) else _from_object(value, look)
         if number is None:
-            what = f"column {name!r} holds {_show(value)} in {place(row)}"
-            drop = Argument("drop", [name])
-            raise InputError(f"{what}, which is no number; correct it or leave the column out with ", drop)
+            what = f"column {name!r} holds {_show(value)} in {place(row)}, which is no number; correct it"
+            category, drop = Argument("kinds", {name: "categorical"}), Argument("drop", [name])
+            raise InputError(what, ", say ", category, ", or leave the column out with ", drop)
         numbers.append(number)
     return np.array(numbers)
+
+
+def _from_labels(values: Iterable[Any], name: str, place: Place, labels: tuple[str, ...]) -> Floats:
+    """Positions of cells among the labels."""
+    cells, known = list(values), {label: float(code) for code, label in enumerate(labels)}
+    try:
+        found = [known.get(cell) for cell in cells]
+    except TypeError:
+        # Something that cannot be looked up, such as a list.
+        found = [None] * len(cells)
+    for row, cell in enumerate(cells):
+        if found[row] is None:
+            label = None if _is_missing(cell) else as_label(cell)
+            if label is not None and label not in known:
+                raise unknown_level(name, label, place(row), labels)
+            found[row] = np.nan if label is None else known[label]
+    return np.array(found, dtype=np.float64)
+
+
+def as_label(value: Any) -> str:
+    """What a cell is called where it is a level."""
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    number = _from_object(value, None)
+    return _show(value) if number is None else show_number(number)
+
+
+def unknown_level(name: str, label: str, place: str, labels: Sequence[str]) -> InputError:
+    """What to say of a cell that is none of the levels of its column."""
+    listed = ", ".join(map(repr, labels[:12])) + (f" and {len(labels) - 12} more" if len(labels) > 12 else "")
+    return InputError(f"column {name!r} holds {label[:80]!r} in {place}, which is none of its levels: {listed}")
 
 
 def _from_object(value: Any, look: Look | None) -> float | None:
@@ -290,24 +354,33 @@ def _show(value: Any) -> str:
         return f"an object of {type(value).__name__}"
 
 
-def _look_at_objects(columns: Mapping[str, Iterable[Any]]) -> dict[str, Look]:
-    """What columns of Python objects hold: numbers, numbers written as text, or something that is not used."""
+def _look_at_objects(columns: Mapping[str, Iterable[Any]], told: Mapping[str, Told]) -> dict[str, Look]:
+    """What columns of Python objects hold: numbers, numbers written as text, labels, or something that is not used."""
     evidence, looks = {}, {}
     for name, values in columns.items():
         given = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
         words = [(row, value.strip()) for row, value in given if isinstance(value, str)]
-        if len(words) < len(given) and not any(isinstance(value, Real | Decimal | np.bool_) for _, value in given):
+        if words and len(words) < len(given) and is_category(told.get(name)):
+            evidence[name] = Evidence(unit="row")
+            evidence[name].add((row, as_label(value)) for row, value in given)
+        elif len(words) < len(given) and not any(isinstance(value, Real | Decimal | np.bool_) for _, value in given):
             looks[name] = Look(reason=_why_object(*next(pair for pair in given if not isinstance(pair[1], str))))
         elif words:
             evidence[name] = Evidence(unit="row", n_plain=len(given) - len(words), n_given=len(given) - len(words))
             evidence[name].add(words)
     decimal = settle_decimal(evidence.values())
-    return looks | {name: _as_text(one.look(decimal), one) for name, one in evidence.items()}
+    found = {name: _as_text(one.look(decimal, stated=told.get(name)), one) for name, one in evidence.items()}
+    return looks | found
+
+
+def is_category(told: Told | None) -> bool:
+    """Whether the user says that a column has levels."""
+    return told is not None and told.kind in (Kind.CATEGORICAL, Kind.ORDINAL)
 
 
 def _as_text(look: Look, evidence: Evidence) -> Look:
     """Numbers that came as text are to be mentioned, however plain."""
-    if look.reason is None and not look.boolean and not look.example and evidence.first:
+    if look == Look() and evidence.first:
         look.example = evidence.first
     return look
 
@@ -329,6 +402,7 @@ class FrameSource:
     looks: Mapping[str, Look]
     floats: frozenset[str]
     assumed: tuple[Fact[Note], ...]
+    ordered: frozenset[str] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -343,12 +417,17 @@ class FrameSource:
         return isinstance(self.frame, nw.DataFrame)
 
     @property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of columns of text, and of declared categories."""
+        return {name: look.labels for name, look in self.looks.items() if look.labels}
+
+    @property
     def facts(self) -> tuple[Fact[Note], ...]:
         """What was assumed, and how numbers in text are written."""
         return (*self.assumed, *note_forms(self.looks.items()))
 
     @classmethod
-    def open(cls, native: Any) -> FrameSource:
+    def open(cls, native: Any, told: Mapping[str, Told] | None = None) -> FrameSource:
         """Look at the types of the columns, at all text, and at the first rows."""
         import narwhals.stable.v2 as nw
 
@@ -366,15 +445,22 @@ class FrameSource:
         naming = name_columns(named, len(schema), _first_cells(sample, schema))
         kinds = dict(zip(naming.names, schema.values()))
         keys = dict(zip(naming.names, schema))
-        objects = {name: whole.get_column(keys[name]).to_list() for name, kind in kinds.items() if _is_loose(kind)}
-        looks = _look_at_objects(objects)
+        stated = told or {}
+        loose = [name for name, kind in kinds.items() if _is_loose(kind)]
+        looks = {name: Look() for name in loose}
+        looks |= _look_at_objects({name: whole.get_column(keys[name]).to_list() for name in loose}, stated)
+        if whole is not frame:
+            wordy = [name for name in loose if is_category(stated.get(name)) or may_be_labels(looks[name])]
+            looks |= {name: _look_at_all(frame, keys[name], looks[name], stated.get(name)) for name in wordy}
+        declared = {name: kind for name, kind in kinds.items() if kind in (nw.Categorical, nw.Enum)}
+        looks |= {name: _look_at_declared(frame, keys[name], kind, stated.get(name)) for name, kind in declared.items()}
         refused = {name: look.reason for name, look in looks.items() if look.reason is not None}
         refused |= {name: why for name, kind in kinds.items() if (why := _why_refused(kind, whole, keys[name]))}
         booleans = frozenset(name for name, kind in kinds.items() if kind == nw.Boolean)
         booleans |= {name for name, look in looks.items() if look.boolean}
         floats = frozenset(name for name, kind in kinds.items() if kind == nw.Float64)
-        loose = {name: looks.get(name, Look()) for name in objects}
-        return cls(frame, keys, {**refused, **naming.refused}, booleans, loose, floats, naming.facts)
+        ordered = frozenset(name for name, kind in declared.items() if kind == nw.Enum and looks[name].labels)
+        return cls(frame, keys, {**refused, **naming.refused}, booleans, looks, floats, naming.facts, ordered)
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
@@ -399,6 +485,7 @@ class FrameSource:
         for name in columns:
             series = frame.get_column(self.natives[name])
             if name in self.looks:
+                series = series if _is_loose(series.dtype) else series.cast(nw.String)
                 parts.append(_from_objects(series.to_list(), name, place, self.looks[name]))
             else:
                 parts.append(series.cast(nw.Float64).to_numpy())
@@ -428,14 +515,55 @@ def _why_refused(kind: Any, whole: Any, key: Any) -> Reason | None:
     """Say why a type of columns is not numbers; None if it is, or if its cells have to be looked at."""
     import narwhals.stable.v2 as nw
 
-    if kind.is_numeric() or kind == nw.Boolean or _is_loose(kind):
+    if kind.is_numeric() or kind in (nw.Boolean, nw.Categorical, nw.Enum) or _is_loose(kind):
         return None
     if kind == nw.Unknown and whole.get_column(key).null_count() == len(whole):
         return None
     if kind.is_temporal():
         return Reason(Held.DATES, f"holds dates or times ({kind})")
-    categories = kind in (nw.Categorical, nw.Enum)
-    return Reason(Held.CATEGORIES if categories else Held.OTHER, f"holds {kind}")
+    return Reason(Held.OTHER, f"holds {kind}")
+
+
+def _look_at_all(frame: Any, key: Any, first: Look, told: Told | None) -> Look:
+    """What a column of text in a lazy frame holds, by all of its cells."""
+    evidence = _tally(frame, key)
+    look = evidence.look(None, stated=told)
+    return first if look.reason is not None and first.reason is not None else _as_text(look, evidence)
+
+
+def _look_at_declared(frame: Any, key: Any, kind: Any, told: Told | None) -> Look:
+    """The levels of declared categories, in their order if they have one."""
+    import narwhals.stable.v2 as nw
+
+    evidence = _tally(frame, key)
+    if not evidence.tally:
+        return Look(reason=Reason(Held.CATEGORIES, f"holds {kind} and no value"))
+    if told is None and len(evidence.tally) == 1:
+        (level,) = evidence.tally
+        return Look(reason=Reason(Held.ONE_LEVEL, f"holds {level!r} and nothing else", level))
+    if told is None and len(evidence.tally) == evidence.n_given:
+        return Look(reason=Reason(Held.IDENTIFIER, f"holds {kind}, all different"))
+    look = evidence.label(told)
+    if kind == nw.Enum and look.reason is None and not (told and told.order):
+        look.labels = tuple(as_label(level) for level in kind.categories)
+    return look
+
+
+def _tally(frame: Any, key: Any) -> Evidence:
+    """How often each cell of a column of text or categories comes."""
+    import narwhals.stable.v2 as nw
+
+    evidence = Evidence(unit="row")
+    if isinstance(frame, nw.DataFrame):
+        cells = frame.get_column(key).cast(nw.String).to_list()
+        evidence.add((row, cell.strip()) for row, cell in enumerate(cells) if not _is_missing(cell))
+        return evidence
+    text = frame.select(nw.col(key).cast(nw.String).alias("cell"))
+    counted = text.group_by("cell").agg(nw.len().alias("rows")).collect()
+    found = zip(counted.get_column("cell").to_list(), counted.get_column("rows").to_list())
+    for cell, count in sorted((cell.strip(), count) for cell, count in found if not _is_missing(cell)):
+        evidence.add_cell(cell, 0, count)
+    return evidence
 
 
 def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:

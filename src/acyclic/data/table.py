@@ -6,7 +6,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from inspect import signature
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from acyclic.data.columns import Kind, column_notes
+from acyclic.data.columns import column_notes
+from acyclic.data.kinds import Coding, read_kinds, show_number
 from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
 from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
@@ -23,14 +24,14 @@ from acyclic.data.sources import Misread, Source
 from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part, show_name
 from acyclic.facts import Fact, NoRows, Note
-from acyclic.ranges import FLAG, NAMES, NONE, TEXT, takes
-from acyclic.types import Floats, Integers
+from acyclic.ranges import FLAG, MAPPING, NAMES, NONE, TEXT, takes
+from acyclic.types import Floats, Integers, Kind
 
-__all__ = ["READING", "Kind", "Table", "explain_no_rows", "read_table"]
+__all__ = ["READING", "Kind", "Table", "encode", "explain_no_rows", "read_table"]
 
 _OF_READING = (
     *(Note.ENCODING, Note.ZERO_BYTES, Note.COMMENTS, Note.HEADER_OF_NUMBERS, Note.NO_HEADER, Note.RENAMED),
-    *(Note.WRITTEN, Note.LEFT_OUT, Note.DROPPED, Note.RESCALED, Note.LOG, Note.WEIGHTS),
+    *(Note.WRITTEN, Note.LEFT_OUT, Note.ONE_LEVEL, Note.MIXED, Note.DROPPED, Note.RESCALED, Note.LOG, Note.WEIGHTS),
 )
 _OF_MOMENTS = (Note.CONSTANT, Note.DUPLICATE, Note.COLLINEAR, Note.FEW_ROWS_COLLINEAR)
 
@@ -44,8 +45,13 @@ class Table(ABC):
         The columns, in order.
     n_rows : int
         Rows read, incomplete ones included, those of weight 0 not; ``moments.n`` is what they amount to.
-    kinds : mapping of str to Kind
-        What each column holds.
+    kinds : tuple of Kind
+        What each column holds, in order; `acyclic.data.kinds` has the rules.
+    codings : mapping of str to Coding
+        Of categorical columns, and of ordinal ones that came as text: which number in the rows is which level. Numbers
+        stay as they are in the rows, text is the position of its label; `codes` are 0, 1, … without gaps.
+    levels : mapping of str to tuple of str
+        The names of their levels, in the order of their codes.
     why_no_rows : Fact or None
         Why `rows` would fail, of a kind in `acyclic.facts.NoRows`.
     moments : Moments
@@ -61,6 +67,8 @@ class Table(ABC):
     >>> table = Table.open([[1.0, 2.0], [2.0, 4.0], [4.0, 9.0]], names=["dose", "effect"])
     >>> table
     Table(3 rows, d=2: dose, effect)
+    >>> Table.open([["red", 1.0], ["blue", 2.0]] * 5, names=["colour", "size"])
+    Table(10 rows, d=2: colour (2 levels), size (2 levels))
     >>> Table.open(table) is table, table.has_rows, table.rows().shape
     (True, True, (3, 2))
     """
@@ -69,9 +77,33 @@ class Table(ABC):
     """By which powers of two (d,) the values that were read were multiplied, if they were near the ends of floats."""
 
     def __init__(
-        self, names: tuple[str, ...], n_rows: int, kinds: Mapping[str, Kind], why_no_rows: Fact[NoRows] | None
+        self,
+        names: tuple[str, ...],
+        n_rows: int,
+        kinds: tuple[Kind, ...],
+        why_no_rows: Fact[NoRows] | None,
+        codings: Mapping[str, Coding] | None = None,
     ) -> None:
         self.names, self.n_rows, self.kinds, self.why_no_rows = names, n_rows, kinds, why_no_rows
+        self.codings: Mapping[str, Coding] = codings or {}
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The names of the levels of each column that has some."""
+        return {name: coding.levels for name, coding in self.codings.items()}
+
+    def codes(self, name: str) -> Integers:
+        """Codes (n,) of a column with levels, positions in ``levels[name]``; −1 where it is missing.
+
+        >>> table = Table.open([["red", 1.5], ["blue", 2.5], ["red", 0.5]] * 4, names=["colour", "size"])
+        >>> table.levels["colour"], table.codes("colour")[:3].tolist()
+        (('blue', 'red'), [1, 0, 1])
+        """
+        if name not in self.codings:
+            raise InputError(
+                f"{name!r} has no levels; those with levels: {', '.join(map(repr, self.codings)) or 'none'}"
+            )
+        return self.codings[name].encode(self.rows()[:, self.names.index(name)])
 
     @classmethod
     def open(cls, source: Any, **options: Any) -> Table:
@@ -171,8 +203,15 @@ class Table(ABC):
     def _note(self) -> Sequence[Fact[Note]]:
         return column_notes(self.moments)
 
+    def _describe(self, name: str, kind: Kind) -> str:
+        if kind is Kind.CONTINUOUS:
+            return show_name(name)
+        levels = self.levels.get(name)
+        said = kind.value if levels is None or kind is Kind.ORDINAL else f"{len(levels)} levels"
+        return f"{show_name(name)} ({said})"
+
     def __repr__(self) -> str:
-        shown = ", ".join(map(show_name, self.names[:4])) + (", …" if len(self.names) > 4 else "")
+        shown = ", ".join(map(self._describe, self.names[:4], self.kinds)) + (", …" if len(self.names) > 4 else "")
         return f"Table({self.n_rows} rows, d={len(self.names)}: {shown})"
 
 
@@ -187,6 +226,7 @@ class Table(ABC):
     decimal=TEXT | NONE,
     encoding=TEXT | NONE,
     null_values=TEXT | NAMES,
+    kinds=MAPPING | NONE,
 )
 def read_table(
     source: Any,
@@ -205,11 +245,14 @@ def read_table(
     encoding: str | None = None,
     null_values: str | Sequence[str] = (),
     sheet: str | None = None,
+    kinds: Mapping[str, str] | None = None,
 ) -> Table:
-    """Read any table of numbers as a `Table`: moments, digest, remarks on its columns, rows when they are asked for.
+    """Read any table as a `Table`: moments, digest, remarks on its columns, rows when they are asked for.
 
-    Numbers and booleans are used, also numbers written as ``1.234,5``, ``10.3%`` or ``€ 5``; text, dates, categories
-    and identifiers are left out. The notes say what was left out, and whatever was assumed.
+    Numbers, truth values and categories are used, also numbers written as ``1.234,5``, ``10.3%`` or ``€ 5``. Dates,
+    free text and identifiers, which are text with more than 30 levels, are left out. The notes say what was left out,
+    and whatever was assumed. `acyclic.data.kinds` has the rules by which a column is found to be continuous,
+    categorical, ordinal or a count.
 
     Files, Polars lazy frames and Dask frames are read in blocks, so that they may be longer than the memory. A table so
     wide that the covariances of its columns cannot be held is refused before its rows are read: see
@@ -250,6 +293,9 @@ def read_table(
         What marks a missing cell in a text file besides an empty field, NA, N/A, NaN, null and the like.
     sheet : str, optional
         The sheet of a workbook, or the file in a ``.zip``, where there are several.
+    kinds : mapping of str to str, optional
+        What some columns hold, where the rules are wrong: ``"continuous"``, ``"categorical"``, ``"ordinal"`` or
+        ``"count"``, or the levels of a column of text in their order, as ``"low<middle<high"``.
 
     Examples
     --------
@@ -267,9 +313,9 @@ def read_table(
     if isinstance(source, Moments):
         table: Table = _OfMoments(_select_moments(source, columns, drop, given))
     else:
-        marks = (null_values,) if isinstance(null_values, str) else tuple(null_values)
-        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks), sheet)
-        table = _read(opened, (columns, drop, log, weights, missing, strict))
+        marks, told = (null_values,) if isinstance(null_values, str) else tuple(null_values), read_kinds(kinds)
+        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks), sheet, told)
+        table = _read(opened, (columns, drop, log, weights, missing, strict, told))
     return table.standardized() if standardize else table
 
 
@@ -305,6 +351,56 @@ def _select_moments(
     return moments if used == moments.names else moments.select(used)
 
 
+def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | None = None) -> Floats:
+    """Rows (n, d) with the numbers that another table has for its levels, as a model that was fitted to it needs them.
+
+    Parameters
+    ----------
+    source : Table, or anything that `read_table` takes
+        New rows.
+    codings : mapping of str to Coding
+        Of the table that was learned from.
+    names : sequence of str, optional
+        Its columns; if left out, those of the source.
+
+    Raises
+    ------
+    InputError
+        For a level that the other table did not have, by its column and its name.
+
+    Examples
+    --------
+    >>> learned = Table.open([["red", 1.5], ["blue", 2.5], ["red", 0.5]] * 4, names=["colour", "size"])
+    >>> encode(Table.open([["red", 1.0]], names=["colour", "size"], kinds={"colour": "categorical"}), learned.codings)
+    array([[1., 1.]])
+    """
+    if not isinstance(source, Table):
+        source = read_table(source, kinds={name: "categorical" for name, one in codings.items() if one.nominal})
+    wanted = source.names if names is None else tuple(names)
+    if absent := [name for name in wanted if name not in source.names]:
+        raise InputError(f"the rows have no column {absent[0]!r}; they have {', '.join(map(repr, source.names))}")
+    rows = np.array(source.rows()[:, [source.names.index(name) for name in wanted]])
+    for column, name in enumerate(wanted):
+        if name in codings:
+            rows[:, column] = _translate(name, rows[:, column], source.codings.get(name), codings[name])
+    return rows
+
+
+def _translate(name: str, values: Floats, own: Coding | None, other: Coding) -> Floats:
+    """The numbers of another coding for values of this one, or for plain numbers."""
+    found, inverse = np.unique(values, return_inverse=True)
+    if own is not None:
+        called = [own.labels[int(np.argmin(np.abs(np.array(own.values) - value)))] for value in found.tolist()]
+    else:
+        called = [show_number(value) for value in found.tolist()]
+    numbers = other.numbers(called)
+    for label, value in zip(called, found.tolist()):
+        if np.isnan(numbers[label]) and not np.isnan(value):
+            listed = ", ".join(map(repr, other.labels[:12]))
+            raise InputError(f"column {name!r} has the level {label!r}, which was not learned from: {listed} were")
+    return np.array([numbers[label] for label in called])[inverse]
+
+
 def explain_no_rows(fact: Fact[NoRows]) -> tuple[Part, ...]:
     """Say why a table has no rows, and what to do, in the parts of an error."""
     if fact.kind is NoRows.TOO_LARGE:
@@ -321,7 +417,7 @@ class _Read(Table):
     """A table that was read from rows."""
 
     def __init__(self, reading: Reading, content: Content) -> None:
-        super().__init__(reading.columns, content.n_rows, content.kinds, content.why_no_rows)
+        super().__init__(reading.columns, content.n_rows, content.kinds, content.why_no_rows, content.codings)
         self._reading: Reading | None = reading
         self.exponents = reading.exponents
         self._content = content
@@ -357,7 +453,7 @@ class _OfMoments(Table):
     """Moments that were given, or drawn, without rows."""
 
     def __init__(self, moments: Moments) -> None:
-        kinds = dict.fromkeys(moments.names, Kind.CONTINUOUS)
+        kinds = (Kind.CONTINUOUS,) * len(moments.names)
         super().__init__(moments.names, int(moments.n), kinds, Fact.of(NoRows.MOMENTS_ONLY))
         self._given = moments
 
@@ -375,7 +471,7 @@ class _Drawn(Table):
     """Some rows of another table, by their positions, each as often as it is drawn."""
 
     def __init__(self, base: Table, drawn: Integers) -> None:
-        super().__init__(base.names, len(drawn), base.kinds, None)
+        super().__init__(base.names, len(drawn), base.kinds, None, base.codings)
         self._base, self._positions = base, drawn
 
     def _find_moments(self) -> Moments:
@@ -394,7 +490,9 @@ class _Selected(Table):
 
     def __init__(self, base: Table, names: Sequence[str]) -> None:
         chosen = base.moments.select(names).names
-        super().__init__(chosen, base.n_rows, {name: base.kinds[name] for name in chosen}, base.why_no_rows)
+        kinds = dict(zip(base.names, base.kinds))
+        codings = {name: base.codings[name] for name in chosen if name in base.codings}
+        super().__init__(chosen, base.n_rows, tuple(kinds[name] for name in chosen), base.why_no_rows, codings)
         self._base = base
 
     def _find_moments(self) -> Moments:
@@ -413,6 +511,17 @@ class _Rescaled(Table):
     def __init__(self, base: Table) -> None:
         super().__init__(base.names, base.n_rows, base.kinds, base.why_no_rows)
         self._base = base
+        self.codings = {
+            name: coding.in_units(partial(self._change, column=base.names.index(name)))
+            for name, coding in base.codings.items()
+        }
+
+    @abstractmethod
+    def _change(self, values: Floats, column: int | slice = slice(None)) -> Floats:
+        """Values of the base, of one column or (n, d) of all, in the new units."""
+
+    def _make_rows(self) -> Floats:
+        return self._change(self._base.rows())
 
     def _note(self) -> Sequence[Fact[Note]]:
         # What moments tell of columns is told in the new units; the rest is about the values that were read.
@@ -426,10 +535,10 @@ class _Standardized(_Rescaled):
     def _find_moments(self) -> Moments:
         return self._base.moments.standardized()
 
-    def _make_rows(self) -> Floats:
+    def _change(self, values: Floats, column: int | slice = slice(None)) -> Floats:
         moments = self._base.moments
         deviation = np.where(moments.constant, np.inf, np.sqrt(np.diag(moments.covariance)))
-        return np.asarray((self._base.rows() - moments.mean) / deviation)
+        return np.asarray((values - moments.mean[column]) / deviation[column])
 
     def _note(self) -> Sequence[Fact[Note]]:
         # Relations are those between the columns as they were read, for the same columns are constant or determined.
@@ -447,15 +556,15 @@ class _Scaled(_Rescaled):
     """The rows of another table with every column multiplied by a number."""
 
     def __init__(self, base: Table, factors: ArrayLike) -> None:
-        super().__init__(base)
         self._scaled = base.moments.scaled(factors)
         self._factors = np.array(factors, dtype=np.float64)
+        super().__init__(base)
 
     def _find_moments(self) -> Moments:
         return self._scaled
 
-    def _make_rows(self) -> Floats:
-        return np.asarray(self._base.rows() * self._factors)
+    def _change(self, values: Floats, column: int | slice = slice(None)) -> Floats:
+        return np.asarray(values * self._factors[column])
 
     def _hash(self) -> str:
         return _hash_step(self._base, "scaled", *self._factors.tolist())

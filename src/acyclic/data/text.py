@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,11 +16,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from acyclic.data.cells import NULLS, PLAIN, Evidence, Form, Look, Reason, settle_decimal
+from acyclic.data.cells import NULLS, PLAIN, Evidence, Form, Look, Reason, may_be_labels, settle_decimal
 from acyclic.data.dialect import BLANK, Record, TextFormat, find_encoding, find_heading, guess_encoding, split_records
+from acyclic.data.kinds import Told
 from acyclic.data.naming import name_columns
 from acyclic.data.opening import Stream
-from acyclic.data.sources import SAMPLE, Misread, Place, note_forms, sample_rows
+from acyclic.data.sources import SAMPLE, Misread, Place, is_category, note_forms, sample_rows, unknown_level
 from acyclic.errors import Argument, InputError, MissingExtraError, Part
 from acyclic.facts import Fact, Note
 from acyclic.graphs.csv_text import restore
@@ -45,14 +47,17 @@ class TextSource:
     looks: tuple[Look, ...]
     refused: Mapping[str, Reason]
     assumed: tuple[Fact[Note], ...]
+    told: Mapping[str, Told]
     surveyed: bool = False
 
     @classmethod
-    def open(cls, stream: Stream, names: Sequence[str] | None, text: TextFormat) -> TextSource:
+    def open(
+        cls, stream: Stream, names: Sequence[str] | None, text: TextFormat, told: Mapping[str, Told] | None = None
+    ) -> TextSource:
         """Find the separator, the names and the kinds of the columns in the first lines."""
         text, facts = text.checked(), []
-        told = text.encoding is not None
-        if not told:
+        named = text.encoding is not None
+        if not named:
             start = stream.begin(_CHUNK_BYTES)
             text = text._replace(encoding=find_encoding(start, stream.name))
             facts += _note_encoding(start, str(text.encoding))
@@ -60,7 +65,7 @@ class TextSource:
         try:
             head = _decoded(chunk)
         except UnicodeDecodeError as error:
-            if told:
+            if named:
                 raise InputError(f"{stream.name} is not {text.encoding}: {error}") from error
             text = text._replace(encoding=guess_encoding(chunk))
             facts = _note_encoding(chunk, str(text.encoding))
@@ -81,6 +86,7 @@ class TextSource:
             (),
             naming.refused,
             (*facts, *heading.facts, *naming.facts),
+            told or {},
         )
         evidence = [Evidence() for _ in range(width)]
         for one, cells in zip(evidence, columns):
@@ -88,13 +94,19 @@ class TextSource:
         judged = source._judged(evidence)
         # Whether 1,234 is a decimal or a thousand is decided by the whole column.
         unsure = any(one.is_ambiguous for one in evidence) and text.decimal is None
-        return judged._survey() if unsure else judged
+        while True:
+            try:
+                return judged._survey() if unsure else judged._survey_words(evidence)
+            except Misread as found:
+                judged = found.source  # type: ignore[assignment]
 
     def _judged(self, evidence: Sequence[Evidence]) -> TextSource:
         """What each column holds, by the evidence."""
         decimal = self.format.decimal or settle_decimal(evidence)
         usual, told = "," if self.format.separator == ";" else ".", self.format.decimal is not None
-        looks = tuple(one.look(decimal, usual, told=told) for one in evidence)
+        looks = tuple(
+            one.look(decimal, usual, told=told, stated=self.told.get(name)) for name, one in zip(self.names, evidence)
+        )
         found = {name: look.reason for name, look in zip(self.names, looks) if look.reason is not None}
         return replace(self, looks=looks, refused={**found, **self.refused})
 
@@ -108,6 +120,34 @@ class TextSource:
                     one.add(_given(records, column, self._nulls))
         return replace(self._judged(evidence), surveyed=True)
 
+    def _survey_words(self, sample: Sequence[Evidence]) -> TextSource:
+        """The same source, with columns of text judged by all of their cells: they may be categories, or none."""
+        wordy = [
+            column
+            for column, name in enumerate(self.names)
+            if may_be_labels(self.looks[column]) or is_category(self.told.get(name))
+        ]
+        if not wordy:
+            return self
+        evidence = [Evidence() if column in set(wordy) else one for column, one in enumerate(sample)]
+        nulls = self._nulls
+        for line, chunk in self._body():
+            for column, cells in zip(wordy, self._count_cells(chunk, line, wordy)):
+                places = sample[column].odd
+                # Those of the first rows first, for these have a place to be told.
+                for cell in sorted(cells, key=lambda cell: places.get(cell, 1 << 62)):
+                    if cell not in nulls:
+                        evidence[column].add_cell(cell, places.get(cell, line), cells[cell])
+        return self._judged(evidence)
+
+    def _count_cells(self, chunk: bytes, line: int, columns: Sequence[int]) -> list[Counter[str]]:
+        """How often each cell of the columns comes in a chunk, stripped; lines of another width are passed over."""
+        found = None if self.format.separator == BLANK else _counted_by_polars(chunk, self, columns)
+        if found is not None:
+            return found
+        records = [record for _, record in self._records(chunk, line) if len(record) == len(self.names)]
+        return [Counter(record[column].strip() for record in records) for column in columns]
+
     @property
     def in_memory(self) -> bool:
         """Never: the file is parsed when it is read."""
@@ -117,6 +157,16 @@ class TextSource:
     def booleans(self) -> frozenset[str]:
         """The columns of true and false."""
         return frozenset(name for name, look in zip(self.names, self.looks) if look.boolean)
+
+    @property
+    def labels(self) -> Mapping[str, tuple[str, ...]]:
+        """Those of columns of text."""
+        return {name: look.labels for name, look in zip(self.names, self.looks) if look.labels}
+
+    @property
+    def ordered(self) -> frozenset[str]:
+        """None: a text file declares no order."""
+        return frozenset()
 
     @property
     def facts(self) -> tuple[Fact[Note], ...]:
@@ -169,13 +219,18 @@ class TextSource:
         kinds = ["text"] * len(self.names)
         for position in positions:
             look = self.looks[position]
-            kinds[position] = "boolean" if look.boolean else _KINDS.get(look.form, "written")
+            kinds[position] = (
+                "boolean" if look.boolean else "written" if look.labels else _KINDS.get(look.form, "written")
+            )
         text = self.format._replace(separator=separator, null_values=tuple(sorted(self._nulls)))
         return parse(chunk, kinds, positions, text, quoted, partial(self._written, positions))
 
     def _written(self, positions: list[int], at: int, cells: list[str | None]) -> list[float] | None:
         """The numbers of a column that a fast parser gave as text; None if a cell is none."""
-        number, nulls, found = self.looks[positions[at]].form.number, self._nulls, []
+        look, nulls, found = self.looks[positions[at]], self._nulls, []
+        number: Callable[[str], float | None] = look.form.number
+        if look.labels:
+            number = {label: float(code) for code, label in enumerate(look.labels)}.get
         for cell in cells:
             value = np.nan if cell is None or (text := cell.strip()) in nulls else number(text)
             if value is None:
@@ -198,6 +253,10 @@ class TextSource:
         text, name, look = cell.strip(), self.names[position], self.looks[position]
         if text in self._nulls:
             return np.nan
+        if look.labels:
+            if text not in look.labels:
+                raise unknown_level(name, text, f"line {line}", look.labels)
+            return float(look.labels.index(text))
         if look.boolean and text.lower() in ("true", "false"):
             return float(text.lower() == "true")
         number = None if look.boolean else look.form.number(text)
@@ -206,7 +265,9 @@ class TextSource:
                 raise Misread(self._survey())
             shown, like = repr(text[:80]), f" like {look.example!r}" if look.example else ""
             marks, drop = Argument("null_values", [text[:80]]), Argument("drop", [name])
-            advice: tuple[Part, ...] = ("if it marks a missing value say ", marks, ", or leave out with ", drop)
+            category = Argument("kinds", {name: "categorical"})
+            advice: tuple[Part, ...] = ("if it marks a missing value say ", marks, ", if all are levels ", category)
+            advice = (*advice, ", or leave out with ", drop)
             if look.form.percent or look.form.currency or Evidence.of(text).has_numbers:
                 advice = ("write all numbers of a column alike",)
             what = f"column {name!r} of {self.stream.name} holds {shown} in line {line} among numbers"
@@ -286,6 +347,35 @@ _Parser = Callable[
     [bytes, list[str], list[int], TextFormat, bool, Callable[[int, list[str | None]], list[float] | None]],
     Floats | None,
 ]
+
+
+def _counted_by_polars(chunk: bytes, source: TextSource, columns: Sequence[int]) -> list[Counter[str]] | None:
+    """How often each cell of some columns comes; None if a slower reader has to look."""
+    try:
+        import polars
+    except ImportError:
+        return None
+    try:
+        frame = polars.read_csv(
+            chunk,
+            has_header=False,
+            separator=str(source.format.separator),
+            schema={str(position): polars.String for position in range(len(source.names))},
+            columns=sorted({*columns, len(source.names) - 1}),
+        )
+    except polars.exceptions.PolarsError:
+        return None
+    if frame[str(len(source.names) - 1)].null_count():
+        # The line may be too short, or its last field empty.
+        return None
+    found = []
+    for column in columns:
+        cells, counts = frame[str(column)].value_counts(name="rows").get_columns()
+        stripped: Counter[str] = Counter()
+        for cell, count in zip(cells.to_list(), counts.to_list()):
+            stripped[(cell or "").strip()] += count
+        found.append(stripped)
+    return found
 
 
 def _fast_parser(name: str) -> _Parser:

@@ -21,9 +21,9 @@ from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
-from acyclic.data.table import Table, explain_no_rows
+from acyclic.data.table import Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
-from acyclic.errors import InputError, suggest
+from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
@@ -44,7 +44,7 @@ from acyclic.ranges import (
 )
 from acyclic.running import Checkpoint, Key, Monitor, Solution, digest
 from acyclic.scores.residuals import residual_variances
-from acyclic.types import Callback, Floats
+from acyclic.types import Callback, Floats, Kind
 
 # Ranges of the parameters that several learners share; a learner declares its own in `RANGES`.
 COMMON: dict[str, Range] = {
@@ -89,6 +89,9 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     version: ClassVar[int] = 1
     """Counts up when the same table and settings lead to another answer: stored runs of the old one end there."""
     RANGES: ClassVar[Mapping[str, Range]] = {}
+    kinds_seen: ClassVar[frozenset[Kind]] = frozenset({Kind.CONTINUOUS, Kind.ORDINAL, Kind.COUNT})
+    """The kinds of columns that it can use. One that does not see `Kind.CATEGORICAL` takes categories of two levels,
+    and whole numbers that may be codes, for numbers, and refuses other categories."""
     knowledge: Any
     time_limit: float | Deadline | None
     callback: Callback | None
@@ -152,7 +155,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         whole = found.mechanisms is not None and np.array_equal(found.mechanisms.adjacency, self.adjacency_matrix_ != 0)
         self.mechanisms_ = found.mechanisms if whole else None
         self.mean_ = np.array(table.moments.mean)
-        self._exponents = table.exponents
+        self._exponents, self.codings_ = table.exponents, dict(table.codings)
         self.noise_variances_ = self._fit_noise(table)
         self._note_class(found.orientation)
 
@@ -185,6 +188,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     def transform(self, X: Any) -> Floats:
         """Residuals (n, d): each column less its expectation given its parents."""
         check_is_fitted(self)
+        if is_frame(X) and any(coding.nominal for coding in self.codings_.values()):
+            X = encode(X, self.codings_, self.feature_names_in_.tolist())
         rows = validate_data(self, X, dtype=np.float64, reset=False)
         return self._residuals(rows if self._exponents is None else np.ldexp(rows, self._exponents))
 
@@ -215,9 +220,28 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
                 self.n_features_in_, self.feature_names_in_ = len(table.names), np.array(table.names, dtype=object)
         else:
             table = Table.open(self._validate(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2))
+        self._check_kinds(table)
         if self.needs_rows and table.why_no_rows is not None:
             raise InputError(f"{type(self).__name__} needs rows: ", *explain_no_rows(table.why_no_rows))
         return table
+
+    def _check_kinds(self, table: Table) -> None:
+        """Raise an InputError for categories whose numbers would mean nothing to the learner."""
+        if Kind.CATEGORICAL in self.kinds_seen:
+            return
+        kinds = dict(zip(table.names, table.kinds))
+        nominal = [
+            name
+            for name, coding in table.codings.items()
+            if kinds[name] is Kind.CATEGORICAL and coding.nominal and len(coding.levels) > 2
+        ]
+        if nominal:
+            listed = ", ".join(map(repr, nominal[:5])) + (f" and {len(nominal) - 5} more" if len(nominal) > 5 else "")
+            many = f"{listed} {'is a category' if len(nominal) == 1 else 'are categories'} of more than two levels, "
+            order = Argument("kinds", {nominal[0]: "<".join(table.codings[nominal[0]].labels)})
+            other = () if self.method == "auto" else (Argument("method", "auto"), " can; or ")
+            advice = ("leave out with ", Argument("drop", nominal), ", or if the levels have an order, say ", order)
+            raise InputError(f"{many}which {self.method} cannot use; ", *other, *advice)
 
     def _validate(self, X: Any, **checks: Any) -> Any:
         try:

@@ -42,13 +42,18 @@ def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
     confidence, audit = result.confidence or {}, result.audit or {}
     return "".join(
         [
-            _section("Data", _list([*words.say_notes(result.verdict.notes), *notes])),
+            _section("Data", _list([*_kinds(result), *words.say_notes(result.verdict.notes), *notes])),
             _section("Confidence", _confidence(confidence) if confidence else ""),
             _section("Alternatives", _list(map(words.say_alternative, result.alternatives[:MOST_ALTERNATIVES]))),
             _section("Audit", _prose(str(Audit.from_dict(audit))) if audit else ""),
             _section("Curve", _curve(result.curve or {})),
         ]
     )
+
+
+def _kinds(result: Findings) -> list[str]:
+    said = words.say_kinds(result.graph.names, result.kinds, result.levels)
+    return [said] if said else []
 
 
 def provenance(result: Findings) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.errors import show_name
 from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal, Standing
+from acyclic.judging.words.columns import say_kinds as say_kinds
 from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
 

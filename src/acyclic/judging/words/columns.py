@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log10
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from acyclic.facts import Fact, Note
+
+if TYPE_CHECKING:
+    from acyclic.types import Kind
 
 # So many columns are named where the same is said of more.
 _NAMED_COLUMNS: Final = 3
@@ -42,6 +45,30 @@ def say_notes(facts: Iterable[Fact[Note]]) -> list[str]:
     for (kind, rest), names in lines.items():
         shared.setdefault((kind, _OF_MANY[kind] if kind in many and names else rest), []).extend(names)
     return [_say_of(names, rest) for (_, rest), names in shared.items()]
+
+
+def say_kinds(names: Sequence[str], kinds: Sequence[Kind], levels: Mapping[str, Sequence[str]]) -> str:
+    """What the columns hold, in one line; nothing where all are continuous.
+
+    >>> from acyclic.types import Kind
+    >>> say_kinds(["dose", "smoker"], [Kind.CONTINUOUS, Kind.CATEGORICAL], {"smoker": ["no", "yes"]})
+    "columns: 1 continuous; categorical: 'smoker' (no, yes)"
+    """
+    held: dict[str, list[str]] = {}
+    for name, kind in zip(names, kinds):
+        held.setdefault(kind.value, []).append(name)
+    numbers = len(held.pop("continuous", ()))
+    parts = [f"{numbers} continuous"] if numbers else []
+    for scale, columns in held.items():
+        shown = [_say_column(name, levels.get(name, ())) for name in columns[:_MOST_LEFT_OUT]]
+        more = f" and {len(columns) - len(shown)} more" if len(columns) > len(shown) else ""
+        parts.append(f"{scale}: {', '.join(shown)}{more}")
+    return f"columns: {'; '.join(parts)}" if held else ""
+
+
+def _say_column(name: str, levels: Sequence[str]) -> str:
+    shown = ", ".join(levels) if len(levels) <= _NAMED_COLUMNS else f"{len(levels)} levels"
+    return f"{name!r} ({shown})" if levels else repr(name)
 
 
 def _say_of(names: Sequence[str], rest: str) -> str:
@@ -117,6 +144,17 @@ def _say_written(fact: Fact[Note]) -> str:
     return f"{said}: {fact['example']!r} was read as {fact['value']:.15g}{doubt}"
 
 
+def _say_levels(fact: Fact[Note]) -> str:
+    many = "one level" if fact["count"] == 1 else f"{fact['count']} levels"
+    order = ", in this order" if fact["scale"] == "ordinal" else ""
+    return f"is {fact['scale']}, with {many}{order}: {fact['listed']}"
+
+
+def _say_pooled(fact: Fact[Note]) -> str:
+    rows = f"{fact['rows']:g} rows"
+    return f"has {fact['count']} rare levels, {rows} in all, that count as {fact['level']!r}: {fact['listed']}"
+
+
 def _say_renamed(fact: Fact[Note]) -> str:
     return f"columns without a name, or with that of another, are called {_list_columns(fact.about)}"
 
@@ -126,7 +164,10 @@ _MOST_LEFT_OUT: Final = 12
 _GROUPS: Final = {",": "a comma", ".": "a point", " ": "a blank", "'": "an apostrophe"}
 _HELD: Final = {
     "text": "text",
+    "mixed": "text among numbers",
     "categories": "categories",
+    "one-level": "one level",
+    "many-levels": "too many levels",
     "dates": "dates or times",
     "identifier": "an identifier",
     "row-numbers": "row numbers",
@@ -139,7 +180,13 @@ _OF_A_COLUMN: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     Note.COLLINEAR: _say_relation,
     Note.BOOLEAN: lambda fact: "is boolean; true counts as 1 and false as 0",
     Note.CODES: lambda fact: (
-        f"has only the {fact['count']} values {fact['listed']}: if these are codes of categories, drop it"
+        f"has only the {fact['count']} values {fact['listed']}, so it counts as a category; kinds can say otherwise"
+    ),
+    Note.LEVELS: _say_levels,
+    Note.POOLED: _say_pooled,
+    Note.ONE_LEVEL: lambda fact: f"was left out: it is {fact['level']!r} wherever it is given",
+    Note.MIXED: lambda fact: (
+        f"was left out: it holds {fact['level']!r} and other text among numbers; kinds can say that it is a category"
     ),
     Note.DROPPED: lambda fact: "was left out",
     Note.RESCALED: lambda fact: (
@@ -176,7 +223,9 @@ _OF_MANY: Final[dict[Note, str]] = {
     Note.CONSTANT: "is constant",
     Note.DUPLICATE: "is determined by another",
     Note.COLLINEAR: "is determined by others",
-    Note.CODES: "has only a few values: if these are codes of categories, drop it",
+    Note.CODES: "has only a few values, so it counts as a category; kinds can say otherwise",
+    Note.LEVELS: "has levels",
+    Note.POOLED: "has rare levels that count as one",
     Note.MISSING: "is missing in some rows",
     Note.RESCALED: "was multiplied by a power of two: its values are near the ends of what numbers can be",
 }
