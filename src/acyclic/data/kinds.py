@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -114,19 +114,13 @@ class Coding:
         found = codes[np.searchsorted(values[:-1] / 2 + values[1:] / 2, numbers)]
         return np.where(np.isnan(numbers), -1, found)
 
-    def numbers(self, labels: Sequence[str]) -> dict[str, float]:
-        """What stands for each of the labels in the rows; NaN for one that is not known."""
-        known = dict(zip(self.labels, self.values))
-        return {label: known.get(label, np.nan) for label in labels}
+    def name(self, number: float) -> str:
+        """The label of a number in the rows: that of the nearest value."""
+        return self.labels[int(np.argmin(np.abs(np.array(self.values) - number)))]
 
     def in_units(self, change: Callable[[Floats], Floats]) -> Coding:
         """The same for rows whose values were changed."""
         return replace(self, values=tuple(change(np.array(self.values)).tolist()))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        plain = {"levels": list(self.levels), "labels": list(self.labels), "values": list(self.values)}
-        return {**plain, "codes": list(self.codes), "nominal": self.nominal}
 
 
 class Told(NamedTuple):

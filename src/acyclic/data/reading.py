@@ -209,8 +209,9 @@ class Reading:
 
     def _digest(self, values: ColumnValues, n_incomplete: int) -> str:
         # What would have been done about missing cells makes no difference where there are none.
-        labels = {name: labels for name, labels in self.source.labels.items() if name in self.columns}
-        told = {name: told for name, told in self.told.items() if name in self.columns}
+        known = self.source.labels
+        labels = {name: known[name] for name in self.columns if name in known}
+        told = {name: self.told[name] for name in self.columns if name in self.told}
         missing = self.missing if n_incomplete else None
         return values.digest(log=self.logged, missing=missing, labels=labels, kinds=told)
 

@@ -15,12 +15,12 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from acyclic.data.columns import column_notes
-from acyclic.data.kinds import Coding, read_kinds, show_number
+from acyclic.data.kinds import Coding, Told, read_kinds, show_number
 from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
 from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
 from acyclic.data.resampling import wishart
-from acyclic.data.sources import Misread, Source
+from acyclic.data.sources import Misread, Source, check_numbers
 from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part, show_name
 from acyclic.facts import Fact, NoRows, Note
@@ -356,8 +356,8 @@ def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | No
 
     Parameters
     ----------
-    source : Table, or anything that `read_table` takes
-        New rows.
+    source : Table, or anything with rows that `read_table` takes
+        New rows, of any number; missing cells are NaN.
     codings : mapping of str to Coding
         Of the table that was learned from.
     names : sequence of str, optional
@@ -371,34 +371,49 @@ def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | No
     Examples
     --------
     >>> learned = Table.open([["red", 1.5], ["blue", 2.5], ["red", 0.5]] * 4, names=["colour", "size"])
-    >>> encode(Table.open([["red", 1.0]], names=["colour", "size"], kinds={"colour": "categorical"}), learned.codings)
-    array([[1., 1.]])
+    >>> import pandas
+    >>> encode(pandas.DataFrame({"size": [0.1], "colour": ["red"]}), learned.codings, learned.names)
+    array([[1. , 0.1]])
     """
-    if not isinstance(source, Table):
-        source = read_table(source, kinds={name: "categorical" for name, one in codings.items() if one.nominal})
-    wanted = source.names if names is None else tuple(names)
-    if absent := [name for name in wanted if name not in source.names]:
-        raise InputError(f"the rows have no column {absent[0]!r}; they have {', '.join(map(repr, source.names))}")
-    rows = np.array(source.rows()[:, [source.names.index(name) for name in wanted]])
+    if isinstance(source, Table):
+        found, rows, own = source.names, source.rows(), source.codings
+    else:
+        told = {name: Told(Kind.CATEGORICAL) for name, coding in codings.items() if coding.nominal}
+        opened = open_source(source, None, TextFormat(), told=told)
+        check_numbers(opened, opened.names if names is None else [n for n in names if n in opened.names], labels=True)
+        found = opened.names if names is None else tuple(name for name in opened.names if name in set(names))
+        rows = join_rows([block for block, _ in opened.blocks(found)], len(found))
+        own = {name: _coding_of(labels) for name, labels in opened.labels.items()}
+        own |= {name: _coding_of(("false", "true")) for name in opened.booleans}
+    wanted = found if names is None else tuple(names)
+    if absent := [name for name in wanted if name not in found]:
+        raise InputError(f"the rows have no column {absent[0]!r}; they have {', '.join(map(repr, found))}")
+    rows = np.array(rows[:, [found.index(name) for name in wanted]])
     for column, name in enumerate(wanted):
         if name in codings:
-            rows[:, column] = _translate(name, rows[:, column], source.codings.get(name), codings[name])
+            rows[:, column] = _translate(name, rows[:, column], own.get(name), codings[name])
     return rows
+
+
+def _coding_of(labels: Sequence[str]) -> Coding:
+    codes = tuple(range(len(labels)))
+    return Coding(tuple(labels), tuple(map(float, codes)), codes, tuple(labels))
 
 
 def _translate(name: str, values: Floats, own: Coding | None, other: Coding) -> Floats:
     """The numbers of another coding for values of this one, or for plain numbers."""
     found, inverse = np.unique(values, return_inverse=True)
-    if own is not None:
-        called = [own.labels[int(np.argmin(np.abs(np.array(own.values) - value)))] for value in found.tolist()]
-    else:
-        called = [show_number(value) for value in found.tolist()]
-    numbers = other.numbers(called)
-    for label, value in zip(called, found.tolist()):
-        if np.isnan(numbers[label]) and not np.isnan(value):
-            listed = ", ".join(map(repr, other.labels[:12]))
-            raise InputError(f"column {name!r} has the level {label!r}, which was not learned from: {listed} were")
-    return np.array([numbers[label] for label in called])[inverse]
+    known = dict(zip(other.labels, other.values))
+    numbers = []
+    for value in found.tolist():
+        label = show_number(value) if own is None else own.name(value)
+        # Where true and false were learned from, or two numbers, the same numbers will do.
+        number = known.get(label, value if not other.nominal and own is None and value in other.values else None)
+        if number is None and not np.isnan(value):
+            listed = ", ".join(map(repr, other.labels[:12])) + (" …" if len(other.labels) > 12 else "")
+            raise InputError(f"column {name!r} has the level {label!r}, which was not learned from; known are {listed}")
+        numbers.append(np.nan if number is None else number)
+    return np.array(numbers)[inverse]
 
 
 def explain_no_rows(fact: Fact[NoRows]) -> tuple[Part, ...]:

@@ -96,7 +96,8 @@ class TextSource:
         unsure = any(one.is_ambiguous for one in evidence) and text.decimal is None
         while True:
             try:
-                return judged._survey() if unsure else judged._survey_words(evidence)
+                judged = judged._survey_words(evidence)
+                return judged._survey() if unsure else judged
             except Misread as found:
                 judged = found.source  # type: ignore[assignment]
 
@@ -125,10 +126,14 @@ class TextSource:
         wordy = [
             column
             for column, name in enumerate(self.names)
-            if may_be_labels(self.looks[column]) or is_category(self.told.get(name))
+            # What a column is called may be reason enough to leave it out.
+            if self.refused.get(name) in (None, self.looks[column].reason)
+            and (may_be_labels(self.looks[column]) or is_category(self.told.get(name)))
         ]
         if not wordy:
             return self
+        names = {self.names[column] for column in wordy}
+        others = {name: why for name, why in self.refused.items() if name not in names}
         evidence = [Evidence() if column in set(wordy) else one for column, one in enumerate(sample)]
         nulls = self._nulls
         for line, chunk in self._body():
@@ -138,7 +143,7 @@ class TextSource:
                 for cell in sorted(cells, key=lambda cell: places.get(cell, 1 << 62)):
                     if cell not in nulls:
                         evidence[column].add_cell(cell, places.get(cell, line), cells[cell])
-        return self._judged(evidence)
+        return replace(self, refused=others)._judged(evidence)
 
     def _count_cells(self, chunk: bytes, line: int, columns: Sequence[int]) -> list[Counter[str]]:
         """How often each cell of the columns comes in a chunk, stripped; lines of another width are passed over."""

@@ -189,8 +189,9 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         """Residuals (n, d): each column less its expectation given its parents."""
         check_is_fitted(self)
         if is_frame(X) and any(coding.nominal for coding in self.codings_.values()):
-            X = encode(X, self.codings_, self.feature_names_in_.tolist())
-        rows = validate_data(self, X, dtype=np.float64, reset=False)
+            rows = encode(X, self.codings_, self.feature_names_in_.tolist())
+        else:
+            rows = validate_data(self, X, dtype=np.float64, reset=False)
         return self._residuals(rows if self._exponents is None else np.ldexp(rows, self._exponents))
 
     def score(self, X: Any, y: Any = None) -> float:
