@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from acyclic.data.simulate import (
     Noise,
@@ -147,7 +148,7 @@ def test_a_matrix_that_is_not_square_gets_no_weights():
         random_weights(np.ones((2, 3)))
 
 
-@pytest.mark.parametrize("noise", get_args(Noise))
+@pytest.mark.parametrize("noise", STANDARD_MOMENTS)
 def test_noise_has_the_mean_and_variance_of_its_law(noise):
     scale = np.array([1.0, 0.5, 3.0])
     X = linear_sem(np.zeros((3, 3)), 40_000, noise=noise, scale=scale, random_state=2) / scale
@@ -406,3 +407,15 @@ def test_arguments_are_not_changed():
 
 def test_a_dag_and_its_weights_give_the_same_rows():
     assert np.array_equal(linear_sem(Dag(CHAIN, ["a", "b", "c"]), 9), linear_sem(CHAIN.tolist(), 9))
+
+
+@pytest.mark.parametrize("noise", ["laplace", "uniform", "t5", "t3"])
+def test_further_laws_of_noise_have_unit_variance_and_their_shape(noise):
+    n = 400_000
+    X = linear_sem(np.zeros((1, 1)), n, noise=noise, random_state=1)
+    np.testing.assert_array_equal(X[:100], linear_sem(np.zeros((1, 1)), 100, noise=noise, random_state=1))
+    law = {"laplace": stats.laplace(scale=0.5**0.5), "uniform": stats.uniform(-(3**0.5), 2 * 3**0.5)}
+    law |= {"t5": stats.t(5, scale=0.6**0.5), "t3": stats.t(3, scale=(1 / 3) ** 0.5)}
+    assert law[noise].var() == pytest.approx(1.0)
+    # The Kolmogorov distance of n draws exceeds 2.5/√n once in 130 000 times.
+    assert stats.kstest(X[:, 0], law[noise].cdf).statistic < 2.5 / n**0.5

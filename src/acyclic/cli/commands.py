@@ -264,7 +264,7 @@ def simulate(
     sem
         linear, mlp, mim, gp, gp-add, sin or cos.
     noise
-        Law of the noise: gaussian, exponential or gumbel.
+        Law of the noise: gaussian, exponential, gumbel, laplace, uniform, t3 or t5.
     scheme
         raw; or columns that all have variance 1: iscm (made so before its children use it), or for linear models
         standardized (in the end) and dao (correlations uniform among those that the graph allows).

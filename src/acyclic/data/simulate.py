@@ -24,7 +24,7 @@ from acyclic.ranges import ARRAY, FLAG, NONE, SEEDS, TEXT, an_instance, each, nu
 from acyclic.types import Bools, Floats
 
 RandomState: TypeAlias = int | SeedSequence | Generator
-Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel"]
+Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel", "laplace", "uniform", "t3", "t5"]
 Nonlinear: TypeAlias = Literal["cos", "sin", "mlp", "mim", "gp", "gp-add"]
 Sem: TypeAlias = Literal["linear", Nonlinear]
 Scheme: TypeAlias = Literal["raw", "standardized", "iscm", "dao"]
@@ -104,9 +104,10 @@ def linear_sem(
         ``weights[i, j]`` is the coefficient of the edge i → j; the graph has to be acyclic.
     n : int
         The number of rows; the first rows are the same bytes for every n.
-    noise : "gaussian", "exponential" or "gumbel"
+    noise : "gaussian", "exponential", "gumbel", "laplace", "uniform", "t3" or "t5"
         The law of e_j / scale_j: N(0, 1); Exponential(1) with mean 1 and variance 1; Gumbel(0, 1) with mean
-        0.577 and variance π²/6. It is not centred: learners centre their data.
+        0.577 and variance π²/6. It is not centred: learners centre their data. Laplace, uniform and Student's t with
+        three or five degrees of freedom have mean 0 and variance 1.
     scale : float or array of shape (d,)
         The factor on each node's noise: its standard deviation, or for Gumbel noise √6/π ≈ 0.78 times that.
     random_state : int, SeedSequence or Generator
@@ -406,7 +407,16 @@ def _rows(
 def _standard_noise(noise: Noise, shape: tuple[int, int], rng: Generator) -> Floats:
     if noise == "gumbel":
         return rng.gumbel(size=shape)
-    return rng.standard_normal(shape) if noise == "gaussian" else rng.standard_exponential(shape)
+    if noise in ("t3", "t5"):
+        freedom = int(noise[1])
+        return rng.standard_t(freedom, shape) * np.sqrt((freedom - 2) / freedom)
+    draws: dict[str, Callable[[], Floats]] = {
+        "gaussian": lambda: rng.standard_normal(shape),
+        "exponential": lambda: rng.standard_exponential(shape),
+        "laplace": lambda: rng.laplace(0.0, np.sqrt(0.5), shape),
+        "uniform": lambda: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
+    }
+    return draws[noise]()
 
 
 # A mechanism takes the coefficients (p,) of the parents, their columns (p, n) and a stream of its own. It
