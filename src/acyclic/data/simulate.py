@@ -409,7 +409,7 @@ def _standard_noise(noise: Noise, shape: tuple[int, int], rng: Generator) -> Flo
         return rng.gumbel(size=shape)
     if noise in ("t3", "t5"):
         freedom = int(noise[1])
-        return rng.standard_t(freedom, shape) * np.sqrt((freedom - 2) / freedom)
+        return np.asarray(rng.standard_t(freedom, shape) * np.sqrt((freedom - 2) / freedom))
     draws: dict[str, Callable[[], Floats]] = {
         "gaussian": lambda: rng.standard_normal(shape),
         "exponential": lambda: rng.standard_exponential(shape),
