@@ -9,7 +9,8 @@ from acyclic._native.blocks import BlockChain, BlockCriterion
 from acyclic._native.components import strong_components
 from acyclic._native.elastic_net import elastic_net, elastic_nets
 from acyclic._native.exact import EXACT_NODES, Around, ExactTables
-from acyclic._native.order import OrderChain, polish_order
+from acyclic._native.order import Candidates, OrderChain, polish_order
+from acyclic._native.screening import screen_candidates
 from acyclic._native.selection import select_parents
 from acyclic._native.watching import Flag, run_watched
 
@@ -18,6 +19,7 @@ __all__ = [
     "Around",
     "BlockChain",
     "BlockCriterion",
+    "Candidates",
     "ExactTables",
     "Flag",
     "OrderChain",
@@ -25,6 +27,7 @@ __all__ = [
     "elastic_nets",
     "polish_order",
     "run_watched",
+    "screen_candidates",
     "select_parents",
     "strong_components",
 ]

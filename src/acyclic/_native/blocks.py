@@ -97,6 +97,7 @@ class BlockChain(OrderChain):
             detours,
             most_branches,
             seed,
+            *(None,) * 4,
         )
         selector = kernels.blocks_open(
             self.d,

@@ -152,7 +152,7 @@ int exact_scores(int d, int first, int last, const double *R, double n, double c
                  const uint8_t *allowed, const uint8_t *required, int max_parents, double *best,
                  const volatile int32_t *stop)
 {
-    Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0}, .stop.flag = stop};
+    Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0, NULL, NULL}, .stop.flag = stop};
     double *room = covariance_room(d);
     for (int j = first; j < last && room && !stopped(&w.stop); j++) {
         w.table = best + ((size_t)j << (d - 1));
@@ -376,7 +376,7 @@ int exact_margins(int d, int first, int last, const double *R, double n, double 
                   double *with, double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
                   uint32_t *collider_graphs, const volatile int32_t *stop)
 {
-    Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0}, .stop.flag = stop};
+    Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0, NULL, NULL}, .stop.flag = stop};
     size_t size = (size_t)1 << (d - 1);
     double *room = covariance_room(d), *tables = malloc(sizeof(double) * 2 * size);
     Around m = {{d, best, before, after, 0, NULL}, tolerance, limit, tables, NULL};

@@ -59,7 +59,9 @@ EXPORT int polish_order(int d, double *L, int32_t *order, const double *weight, 
 
 EXPORT Search *order_search_open(int d, const double *R, double n, double c, const double *unit,
                                  const uint8_t *allowed, const uint8_t *required, const uint8_t *precede,
-                                 int max_parents, int detours, int64_t most_branches, uint64_t seed);
+                                 int max_parents, int detours, int64_t most_branches, uint64_t seed,
+                                 const int32_t *column, const double *scale, const int64_t *first_candidate,
+                                 const int32_t *candidates);
 EXPORT Search *order_search_use(Search *s, Selector *selector);
 EXPORT void order_search_parts(const Search *s, int32_t *levels, double *parts);
 EXPORT Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const int32_t *levels,
@@ -76,6 +78,17 @@ EXPORT double order_search_best(const Search *s, int32_t *order);
 EXPORT int64_t order_search_work(const Search *s);
 EXPORT int64_t order_search_parents(Search *s, int first, int last, int64_t *start, int32_t *parents,
                                     int64_t room);
+EXPORT void order_search_scores(const Search *s, double *score, int32_t *size);
+EXPORT int order_search_grow(Search *s, const double *variance, double rounding, int32_t *order,
+                             const volatile int32_t *stop);
+EXPORT int order_search_widen(Search *s, const int64_t *first_candidate, const int32_t *candidates,
+                              const uint8_t *changed);
+EXPORT int order_search_missed(const Search *s, int first, int last, int room, int32_t *found,
+                               const volatile int32_t *stop);
+
+EXPORT int screen_candidates(int d, int first, int last, const double *S, const double *scale, double n, double c,
+                             int max_parents, int detours, int width, int room, int32_t *found, int32_t *chosen,
+                             const volatile int32_t *stop);
 
 /* The most nodes that the exact search takes: its tables then have 24 * 2^23 entries, 1.6 GB. */
 #define EXACT_NODES 24

@@ -18,7 +18,7 @@ from acyclic.facts import Ended, Fact
 NO_MEMORY, STOPPED = -1, -2
 """What kernels return instead of a count: see kernels.h."""
 
-FLOAT, INT32, UINT32, UINT8 = (np.dtype(kind) for kind in (np.float64, np.int32, np.uint32, np.uint8))
+FLOAT, INT32, INT64, UINT32, UINT8 = (np.dtype(kind) for kind in (np.float64, np.int32, np.int64, np.uint32, np.uint8))
 
 _ARRAY = c_void_p
 _REGRESSION = [c_double, c_double, _ARRAY, _ARRAY, _ARRAY]
@@ -32,7 +32,10 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "elastic_net": (c_int64, [c_int] * 3 + [_ARRAY] * 8 + [c_double, c_int, c_int, c_int, _ARRAY]),
     "select_parents": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, c_int, _ARRAY, _ARRAY, _ARRAY]),
     "polish_order": (c_int, [c_int] + [_ARRAY] * 4 + [c_int, c_int, c_double, _ARRAY]),
-    "order_search_open": (c_void_p, [c_int, _ARRAY, *_REGRESSION, _ARRAY, c_int, c_int, c_int64, c_uint64]),
+    "order_search_open": (
+        c_void_p,
+        [c_int, _ARRAY, *_REGRESSION, _ARRAY, c_int, c_int, c_int64, c_uint64] + [_ARRAY] * 4,
+    ),
     "order_search_use": (c_void_p, [c_void_p, c_void_p]),
     "order_search_parts": (None, [c_void_p, _ARRAY, _ARRAY]),
     "blocks_open": (
@@ -47,6 +50,14 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "order_search_best": (c_double, [c_void_p, _ARRAY]),
     "order_search_work": (c_int64, [c_void_p]),
     "order_search_parents": (c_int64, [c_void_p, c_int, c_int, _ARRAY, _ARRAY, c_int64]),
+    "order_search_scores": (None, [c_void_p, _ARRAY, _ARRAY]),
+    "order_search_grow": (c_int, [c_void_p, _ARRAY, c_double, _ARRAY, _ARRAY]),
+    "order_search_widen": (c_int, [c_void_p, _ARRAY, _ARRAY, _ARRAY]),
+    "order_search_missed": (c_int, [c_void_p, c_int, c_int, c_int, _ARRAY, _ARRAY]),
+    "screen_candidates": (
+        c_int,
+        [c_int] * 3 + [_ARRAY, _ARRAY, c_double, c_double] + [c_int] * 4 + [_ARRAY, _ARRAY, _ARRAY],
+    ),
     "exact_scores": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, _ARRAY, _ARRAY]),
     "exact_orders": (c_int, [c_int, _ARRAY, c_int, _ARRAY, _ARRAY]),
     "exact_graph": (None, [c_int, _ARRAY, _ARRAY, c_double, _ARRAY]),

@@ -22,7 +22,7 @@ typedef struct {
 typedef struct {
     int64_t first; /* branches, or -1 where they are not known yet */
     int32_t count, worthy; /* of the branches, the first are worth their cost and the others a detour */
-    int32_t scored;
+    int32_t scored, kept;  /* how many parents are left after shrinking */
     double score;
 } Point;
 
@@ -37,11 +37,15 @@ struct Search {
     Regression g;       /* the linear Gaussian score, */
     Selector *selector; /* or another one */
     const uint8_t *allowed, *required, *precede; /* d*d each or NULL; the first two by target */
+    const int64_t *first_candidate; /* d + 1 places in candidates where each node's begin; NULL: all are candidates */
+    const int32_t *candidates;      /* those of a node, in rising order and without it */
     Point *points;
     Branch *branches;
     int64_t point_count, point_room, branch_count, branch_room, most_branches, work;
     int32_t *root, *place, *order, *best, *saved, *path, *stamp, *touched;
+    int32_t *size; /* how many parents each node has */
     int touched_count, now, is_rival, apart[2], first, second; /* apart: a pair without an edge; first precedes second */
+    int kept;      /* how many parents the last walk ended with */
     int64_t until; /* the work after which a descent ends where it is */
     uint8_t *dirty, *is_touched;
     uint64_t *named_by; /* d rows of `words`: bit y of row x is set where the walk of y names x */
@@ -89,7 +93,7 @@ static int allocate(Search *s)
     s->point_room = s->branch_room = 1024;
     s->points = malloc(sizeof(Point) * (size_t)s->point_room);
     s->branches = malloc(sizeof(Branch) * (size_t)s->branch_room);
-    s->root = calloc(d * 8, sizeof(int32_t));
+    s->root = calloc(d * 9, sizeof(int32_t));
     s->dirty = calloc(d * 2, 1);
     s->named_by = calloc(d * (size_t)s->words, sizeof(uint64_t));
     s->names = calloc(d, sizeof(Names));
@@ -97,8 +101,8 @@ static int allocate(Search *s)
     s->gain = malloc(sizeof(double) * 5 * d);
     if (!s->points || !s->branches || !s->root || !s->dirty || !s->named_by || !s->names || !s->keys || !s->gain)
         return NO_MEMORY;
-    int32_t **whole[] = {&s->place, &s->order, &s->best, &s->saved, &s->path, &s->stamp, &s->touched};
-    for (size_t i = 0; i < 7; i++)
+    int32_t **whole[] = {&s->place, &s->order, &s->best, &s->saved, &s->path, &s->stamp, &s->touched, &s->size};
+    for (size_t i = 0; i < 8; i++)
         *whole[i] = s->root + (i + 1) * d;
     double **real[] = {&s->score, &s->others, &s->lowest, &s->at};
     for (size_t i = 0; i < 4; i++)
@@ -135,14 +139,26 @@ void order_search_parts(const Search *s, int32_t *levels, double *parts)
     parts[2] = selector->price;
 }
 
+static int most_candidates(const Search *s)
+{
+    int most = s->first_candidate ? 1 : s->d;
+    for (int j = 0; s->first_candidate && j < s->d; j++)
+        if (s->first_candidate[j + 1] - s->first_candidate[j] > most)
+            most = (int)(s->first_candidate[j + 1] - s->first_candidate[j]);
+    return most;
+}
+
 Search *order_search_open(int d, const double *R, double n, double c, const double *unit, const uint8_t *allowed,
                           const uint8_t *required, const uint8_t *precede, int max_parents, int detours,
-                          int64_t most_branches, uint64_t seed)
+                          int64_t most_branches, uint64_t seed, const int32_t *column, const double *scale,
+                          const int64_t *first_candidate, const int32_t *candidates)
 {
     Search *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    Criterion criterion = {d, R, n, c, unit, max_parents, detours};
+    Criterion criterion = {d, R, n, c, unit, max_parents, detours, column, scale};
+    s->first_candidate = first_candidate;
+    s->candidates = candidates;
     s->d = d;
     s->words = (d + 63) / 64;
     s->allowed = allowed;
@@ -157,7 +173,7 @@ Search *order_search_open(int d, const double *R, double n, double c, const doub
     while ((int64_t)1 << s->bits < d)
         s->bits++;
     s->g.target = -1;
-    if (regression_open(&s->g, &criterion, d) < 0 || allocate(s) < 0) {
+    if (regression_open(&s->g, &criterion, most_candidates(s)) < 0 || allocate(s) < 0) {
         order_search_close(s);
         return NULL;
     }
@@ -192,6 +208,31 @@ static int32_t new_point(Search *s)
     return (int32_t)s->point_count++;
 }
 
+static const int32_t *candidates_of(const Search *s, int target, int *count)
+{
+    *count = s->d;
+    if (!s->first_candidate)
+        return NULL;
+    *count = (int)(s->first_candidate[target + 1] - s->first_candidate[target]);
+    return s->candidates + s->first_candidate[target];
+}
+
+/* Which of the candidates a variable is, by bisection. */
+static int place_among(const Regression *g, int variable)
+{
+    int low = 0, high = g->width;
+    if (!g->among)
+        return variable;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (g->among[middle] <= variable)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Bring the regression of `target` to the first `depth` variables of the path. */
 static void load(Search *s, int target, int depth)
 {
@@ -205,20 +246,22 @@ static void load(Search *s, int target, int depth)
     }
     int fits = g->target == target && g->count - s->locked <= depth;
     for (int k = s->locked; fits && k < g->count; k++)
-        fits = g->chosen[k] == s->path[k - s->locked];
+        fits = regression_node(g, g->chosen[k]) == s->path[k - s->locked];
     if (!fits) {
         const uint8_t *required = s->required ? s->required + (int64_t)target * s->d : NULL;
-        regression_start(g, target, s->d);
-        s->work += s->d;
-        for (int i = 0; required && i < s->d; i++)
-            if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
+        int width;
+        const int32_t *among = candidates_of(s, target, &width);
+        regression_start(g, target, among, width);
+        s->work += width;
+        for (int i = 0; required && i < width; i++)
+            if (required[regression_node(g, i)] && regression_can_add(g, i) && regression_add(g, i) < 0)
                 s->failed = 1;
         s->locked = g->count;
     }
     while (g->count - s->locked < depth && !s->failed) {
-        if (regression_add(g, s->path[g->count - s->locked]) < 0)
+        if (regression_add(g, place_among(g, s->path[g->count - s->locked])) < 0)
             s->failed = 1;
-        s->work += (int64_t)s->d * (g->count + 2) / 4;
+        s->work += (int64_t)g->width * (g->count + 2) / 4;
     }
 }
 
@@ -303,13 +346,15 @@ static void expand(Search *s, int target, int32_t point)
     const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
     double needed = find_gains(s), least = DETOUR_SHARE * needed;
     int worthy = 0, count = 0;
-    for (int i = 0; i < s->d; i++) /* the worthy in front, the others from the end */
-        if (s->gain[i] > least && (!allowed || allowed[i]))
-            s->keys[s->gain[i] > needed ? worthy++ : s->d - ++count] = key_of(s, s->gain[i], i);
+    for (int i = 0, width = s->selector ? s->d : s->g.width; i < width; i++) {
+        int node = s->selector ? i : regression_node(&s->g, i); /* the worthy in front, the others from the end */
+        if (s->gain[i] > least && (!allowed || allowed[node]))
+            s->keys[s->gain[i] > needed ? worthy++ : s->d - ++count] = key_of(s, s->gain[i], node);
+    }
     int detours = count < DETOUR_BRANCHES ? count : DETOUR_BRANCHES, all = worthy + detours;
     sort_keys(s->keys, worthy, worthy);
     sort_keys(s->keys + s->d - count, count, detours);
-    s->work += s->d + 4 * (worthy + count);
+    s->work += s->g.width + 4 * (worthy + count);
     void *branches = grown(s->branches, &s->branch_room, s->branch_count + all, sizeof(Branch));
     if (!branches) {
         s->failed = 1;
@@ -349,6 +394,7 @@ static double shrunk_score(Search *s, int target, int32_t point)
         if (halted(s))
             return 0;
         s->points[point].score = score;
+        s->points[point].kept = s->selector ? s->selector->kept_count : s->g.kept_count;
         s->points[point].scored = 1;
     }
     return s->points[point].score;
@@ -404,7 +450,7 @@ static double walk(Search *s, int target, int limit, Names *names)
     if (!point)
         point = s->root[target] = new_point(s);
     double lowest = INFINITY;
-    s->depth = s->deepest = 0;
+    s->depth = s->deepest = s->kept = 0;
     for (int detours = 0; !halted(s);) {
         if (s->points[point].first < 0) {
             load(s, target, s->depth);
@@ -420,6 +466,7 @@ static double walk(Search *s, int target, int limit, Names *names)
             if (score < lowest) {
                 lowest = score;
                 s->deepest = s->depth;
+                s->kept = s->points[point].kept;
             }
             if (detours++ < s->g.criterion.detours)
                 k = first_available(s, &s->points[point], worthy, s->points[point].count, limit, names);
@@ -479,6 +526,7 @@ static void settle(Search *s, int y)
     for (int k = 0; k < s->depth; k++)
         name(s, names, s->path[k]);
     s->score[y] = score;
+    s->size[y] = s->kept;
     set_bits(s, y, 1);
     if (!s->is_touched[y]) {
         s->is_touched[y] = 1;
@@ -838,6 +886,17 @@ int64_t order_search_work(const Search *s)
     return s->work;
 }
 
+/* The parents of a node in the present order; their number, or NO_MEMORY. They stay in the regression. */
+static int find_parents(Search *s, int node)
+{
+    ask(s, node, s->place[node], NULL);
+    if (!s->failed)
+        load(s, node, s->deepest);
+    if (!s->failed)
+        shrink(s);
+    return s->failed ? NO_MEMORY : s->selector ? s->selector->kept_count : s->g.kept_count;
+}
+
 /* The parents of the nodes first..last-1 in the present order: those of node first + k are parents[start[k]] ..
    parents[start[k + 1] - 1], in the order in which they were chosen. Returns how many there are, of which the first
    `room` are written, or NO_MEMORY. */
@@ -847,17 +906,165 @@ int64_t order_search_parents(Search *s, int first, int last, int64_t *start, int
     s->g.stop = (Stop){.flag = NULL};
     for (int j = first; j < last; j++) {
         start[j - first] = count;
-        ask(s, j, s->place[j], NULL);
-        load(s, j, s->deepest);
-        if (!s->failed)
-            shrink(s);
-        if (s->failed)
+        int kept = find_parents(s, j);
+        if (kept < 0)
             return NO_MEMORY;
-        int kept = s->selector ? s->selector->kept_count : s->g.kept_count;
         for (int k = 0; k < kept; k++, count++)
             if (count < room)
-                parents[count] = s->selector ? s->selector->kept[k] : s->g.kept[k];
+                parents[count] = s->selector ? s->selector->kept[k] : regression_node(&s->g, s->g.kept[k]);
     }
     start[last - first] = count;
     return count;
+}
+
+/* The score of every node in the present order, and how many parents it has. */
+void order_search_scores(const Search *s, double *score, int32_t *size)
+{
+    memcpy(score, s->score, sizeof(double) * (size_t)s->d);
+    memcpy(size, s->size, sizeof(int32_t) * (size_t)s->d);
+}
+
+/* ---- Many columns: an order to start from, and what the candidates missed ---- */
+
+/* What is left of a node's variance given its parents among those that have a place, with its degrees of freedom. */
+static double left_of(const Search *s, int y, const double *variance)
+{
+    const Criterion *k = &s->g.criterion;
+    double misfit = (s->score[y] - k->c * s->size[y]) / k->n, freedom = k->n - 1 - s->size[y];
+    double share = k->unit ? misfit * k->unit[y] : exp(misfit);
+    return variance[y] * share * k->n / (freedom > 1 ? freedom : 1);
+}
+
+/* Grow an order: take, again and again, the node whose parents, selected among those taken, leave the least of its
+   variance, and the first of those that `rounding` cannot tell apart. Only nodes that name the last one taken are asked
+   anew. The search is then as after its start in this order. Returns 0, NO_MEMORY or STOPPED. */
+int order_search_grow(Search *s, const double *variance, double rounding, int32_t *order,
+                      const volatile int32_t *stop)
+{
+    s->g.stop = (Stop){.flag = stop};
+    s->best_total = INFINITY;
+    lift(s);
+    for (int y = 0; y < s->d; y++)
+        s->place[y] = INT32_MAX;
+    for (int y = 0; y < s->d && !halted(s); y++) {
+        settle(s, y);
+        s->at[y] = left_of(s, y, variance);
+    }
+    for (int k = 0; k < s->d && !halted(s); k++) {
+        int x = -1;
+        for (int y = 0; y < s->d; y++)
+            if (s->place[y] == INT32_MAX && (x < 0 || s->at[y] < s->at[x] * (1 - rounding)))
+                x = y;
+        order[k] = x;
+        s->place[x] = k;
+        const uint64_t *row = s->named_by + (size_t)x * (size_t)s->words;
+        for (int w = 0; w < s->words; w++)
+            for (uint64_t bits = row[w]; bits; bits &= bits - 1) {
+                int y = w * 64 + __builtin_ctzll(bits);
+                if (s->place[y] == INT32_MAX) {
+                    settle(s, y);
+                    s->at[y] = left_of(s, y, variance);
+                }
+            }
+        s->work += 2 * s->d;
+    }
+    return halted(s) ? end(s) : order_search_start(s, order, stop);
+}
+
+/* Take other candidates: the trees of the nodes for which they `changed` are forgotten. The search has to be started
+   again. Returns 0 or NO_MEMORY. */
+int order_search_widen(Search *s, const int64_t *first_candidate, const int32_t *candidates, const uint8_t *changed)
+{
+    s->first_candidate = first_candidate;
+    s->candidates = candidates;
+    if (most_candidates(s) > s->g.room) {
+        Criterion criterion = s->g.criterion;
+        regression_close(&s->g);
+        if (regression_open(&s->g, &criterion, most_candidates(s)) < 0)
+            s->failed = 1;
+    }
+    s->g.target = -1;
+    for (int j = 0; j < s->d; j++)
+        if (changed[j])
+            s->root[j] = 0;
+    return s->failed ? NO_MEMORY : 0;
+}
+
+typedef struct {
+    Regression g;
+    double *gain;
+    int32_t *found; /* of one node, at most `room` */
+    int room, count;
+} Look;
+
+/* The predecessor of the target that explains most, or -1. */
+static int best_before(const Search *s, Look *l, double *most)
+{
+    int target = l->g.target, best = -1;
+    const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
+    regression_gains(&l->g, l->gain);
+    *most = 0;
+    for (int i = 0; i < s->d; i++)
+        if (l->gain[i] > *most && s->place[i] < s->place[target] && (!allowed || allowed[i])) {
+            *most = l->gain[i];
+            best = i;
+        }
+    return best;
+}
+
+static int is_candidate(const Search *s, int target, int variable)
+{
+    Regression g = {0};
+    g.among = candidates_of(s, target, &g.width);
+    return !g.among || (g.width > 0 && g.among[place_among(&g, variable)] == variable);
+}
+
+/* Walk as the search does, but among all predecessors, and note what it chooses that is no candidate. */
+static int look(const Search *s, Look *l, int target)
+{
+    Regression *g = &l->g;
+    const uint8_t *required = s->required ? s->required + (int64_t)target * s->d : NULL;
+    regression_start(g, target, NULL, s->d);
+    l->count = 0;
+    for (int i = 0; required && i < s->d; i++)
+        if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
+            return NO_MEMORY;
+    for (int detours = 0; l->count < l->room;) {
+        double most, needed = regression_needed(g);
+        int best = best_before(s, l, &most);
+        if (best < 0 || !(most > DETOUR_SHARE * needed))
+            return 0;
+        detours = most > needed ? 0 : detours + 1;
+        if (detours > g->criterion.detours)
+            return 0;
+        if (!is_candidate(s, target, best))
+            l->found[l->count++] = best;
+        if (regression_add(g, best) < 0)
+            return NO_MEMORY;
+        if (stopped(&g->stop))
+            return STOPPED;
+    }
+    return 0;
+}
+
+/* What a selection among all predecessors in the present order chooses for the nodes first..last-1 that is none of
+   their candidates: at most `room` for each, others of the found (d*room) are -1. Where there is nothing, walks among
+   the candidates are those among all. Returns 0, NO_MEMORY or STOPPED. May run in several threads at once. */
+int order_search_missed(const Search *s, int first, int last, int room, int32_t *found, const volatile int32_t *stop)
+{
+    Look l = {.room = room};
+    int status = regression_open(&l.g, &s->g.criterion, s->d);
+    l.gain = malloc(sizeof(double) * (size_t)s->d);
+    l.g.stop = (Stop){.flag = stop};
+    if (!l.gain)
+        status = NO_MEMORY;
+    for (int j = first; j < last && status == 0; j++) {
+        l.found = found + (int64_t)j * room;
+        status = look(s, &l, j);
+        for (int k = l.count; k < room; k++)
+            l.found[k] = -1;
+    }
+    free(l.gain);
+    regression_close(&l.g);
+    return status;
 }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from acyclic._native.library import (
     FLOAT,
     INT32,
+    INT64,
     UINT8,
     address,
     check,
@@ -79,6 +82,42 @@ def polish_order(
     return order
 
 
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Which columns each node may have as parents, and where a chain reads their correlations.
+
+    Attributes
+    ----------
+    column : ndarray (d,) of int32
+        The column of the covariance matrix that a node is.
+    scale : ndarray (d,)
+        1 / standard deviation of each node, 0 for a constant one.
+    start : ndarray (d + 1,) of int64
+        Where the candidates of each node begin in ``nodes``.
+    nodes : ndarray of int32
+        The candidates of one node after the other, in rising order, none of them the node itself.
+    """
+
+    column: Order
+    scale: Floats
+    start: NDArray[np.int64]
+    nodes: Order
+
+    def check(self, d: int) -> None:
+        """Raise a ValueError unless a kernel can read them."""
+        check("column", self.column, INT32, (d,))
+        check("scale", self.scale, FLOAT, (d,))
+        check("start", self.start, INT64, (d + 1,))
+        check("nodes", self.nodes, INT32, (len(self.nodes),))
+        whole = self.start[0] == 0 and self.start[-1] == len(self.nodes) and bool((np.diff(self.start) >= 0).all())
+        if not (whole and np.array_equal(np.sort(self.column), np.arange(d))):
+            raise ValueError("the candidates of the nodes do not follow each other, or a column is not that of a node")
+        pairs = np.repeat(np.arange(d), np.diff(self.start)) * d + self.nodes
+        inside = not len(pairs) or (self.nodes.min() >= 0 and self.nodes.max() < d)
+        if not inside or (np.diff(pairs) <= 0).any() or (pairs % (d + 1) == 0).any():
+            raise ValueError("the candidates of a node have to be other nodes, in rising order")
+
+
 class OrderChain:
     """One chain of a search over orders: an order, the best one so far, and the trees of what was asked: see order.c.
 
@@ -95,6 +134,8 @@ class OrderChain:
         The trees are forgotten when they have more.
     seed : int
         Of the kicks.
+    candidates : Candidates, optional
+        Only these are asked. R then holds the covariances of the columns, in their own order and units.
 
     Examples
     --------
@@ -120,13 +161,21 @@ class OrderChain:
         detours: int,
         most_branches: int,
         seed: int,
+        candidates: Candidates | None = None,
     ) -> None:
         self.d = check_size(len(R))
         self._nodes = np.arange(self.d, dtype=np.int32)
         check_criterion(R, n, cost, unit, (allowed, required, precede), self.d)
         self._arrays = R, unit, allowed, required, precede  # the kernel reads them until it is closed
+        self._candidates = candidates
         rules = n, cost, *(address(array) for array in self._arrays[1:]), max_parents, detours
-        self._take(library().order_search_open(self.d, address(R), *rules, most_branches, seed))
+        some: tuple[int | None, ...] = (None,) * 4
+        if candidates is not None:
+            candidates.check(self.d)
+            arrays = candidates.column, candidates.scale, candidates.start, candidates.nodes
+            some = tuple(address(array) for array in arrays)
+        given = *rules, most_branches, seed, *some
+        self._take(library().order_search_open(self.d, address(R), *given))
 
     def _take(self, handle: int | None) -> None:
         self._busy, self._ready = threading.Lock(), False
@@ -154,6 +203,16 @@ class OrderChain:
             raise ValueError(f"the order has to hold each of 0 to {self.d - 1} once; got {order}")
         self._ready = True
         self._run(library().order_search_start, address(order), address(flag))
+
+    def grow(self, variance: Floats, rounding: float, flag: Flag | None = None) -> Order:
+        """Go to an order in which each node leaves the least of its variance, given parents among those before it.
+
+        Of nodes whose shares of their variances (d,) differ by a share ``rounding`` or less, the first comes.
+        """
+        check("variance", variance, FLOAT, (self.d,))
+        order, self._ready = np.empty(self.d, dtype=np.int32), True
+        self._run(library().order_search_grow, address(variance), rounding, address(order), address(flag))
+        return order
 
     def descend(self, work: int, tolerance: float, flag: Flag | None = None) -> int:
         """Move nodes to their best places until none gains more than a tolerance, or so much more work is done.
@@ -203,6 +262,49 @@ class OrderChain:
         """What was done so far, in units of about a nanosecond that do not depend on the machine."""
         with self._open() as handle:
             return int(library().order_search_work(handle))
+
+    def scores(self) -> tuple[Floats, Order]:
+        """The score of each node in the present order, and how many parents it has."""
+        score, size = np.empty(self.d), np.empty(self.d, dtype=np.int32)
+        with self._open() as handle:
+            library().order_search_scores(handle, address(score), address(size))
+        return score, size
+
+    def edges(self) -> tuple[NDArray[np.int64], Order]:
+        """The parents of all nodes in the present order: those of j are ``parents[start[j] : start[j + 1]]``."""
+        return self._find_parents(0, self.d, 8 * self.d)
+
+    def widen(self, candidates: Candidates, changed: NDArray[np.uint8]) -> None:
+        """Take other candidates for the nodes that are marked in ``changed`` (d,); `start` or `grow` goes on.
+
+        Columns and scales stay those that the chain was opened with.
+        """
+        if self._candidates is None:
+            raise ValueError("this chain has all nodes as candidates")
+        candidates.check(self.d)
+        check("changed", changed, UINT8, (self.d,))
+        self._candidates, self._ready = replace(self._candidates, start=candidates.start, nodes=candidates.nodes), True
+        given = address(candidates.start), address(candidates.nodes), address(changed)
+        self._run(library().order_search_widen, *given)
+        self._ready = False
+
+    def missed(self, room: int, threads: int = 1, flag: Flag | None = None) -> Order:
+        """What a selection among all predecessors in the present order chooses that is no candidate.
+
+        Returns pairs (count, 2): a node, and one that it chooses, ``room`` for each at most. Where there are none, the
+        parents of all nodes are those that they would have among all columns.
+        """
+        found = np.full((self.d, room), -1, dtype=np.int32)
+        kernel, step = library().order_search_missed, max(1, -(-self.d // (8 * threads)))
+        with self._open() as handle, ThreadPoolExecutor(threads) as pool:
+
+            def look(first: int) -> int:
+                nodes = first, min(first + step, self.d)
+                return int(kernel(handle, *nodes, room, address(found), address(flag)))
+
+            check_status(min(pool.map(look, range(0, self.d, step))), self._purpose)
+        nodes, places = np.nonzero(found >= 0)
+        return np.stack([nodes.astype(np.int32), found[nodes, places]], axis=1)
 
     def parents(self) -> Bools:
         """The parents of all nodes in the present order, by column: (d, d)."""

@@ -76,17 +76,37 @@ void regression_close(Regression *g)
     free(g->dropped);
 }
 
-void regression_start(Regression *g, int target, int width)
+/* Correlations of a node with all candidates. */
+static void read_row(const Regression *g, int node, double *restrict x)
+{
+    const Criterion *s = &g->criterion;
+    const double *row = s->R + (int64_t)(s->column ? s->column[node] : node) * s->stride;
+    if (!g->among && !s->column && !s->scale) {
+        memcpy(x, row, sizeof(double) * (size_t)g->width);
+        return;
+    }
+    for (int i = 0; i < g->width; i++) {
+        int other = regression_node(g, i);
+        x[i] = row[s->column ? s->column[other] : other];
+        if (s->scale)
+            x[i] *= s->scale[node] * s->scale[other];
+    }
+}
+
+void regression_start(Regression *g, int target, const int32_t *among, int width)
 {
     const Criterion *s = &g->criterion;
     g->target = target;
+    g->among = among;
     g->width = width;
     g->count = g->inverted = 0;
-    g->variance = s->R[(int64_t)target * s->stride + target];
-    memcpy(g->cross, s->R + (int64_t)target * s->stride, sizeof(double) * (size_t)width);
-    for (int i = 0; i < width; i++)
-        g->own[i] = s->R[(int64_t)i * s->stride + i];
-    if (target < width)
+    g->variance = criterion_between(s, target, target);
+    read_row(g, target, g->cross);
+    for (int i = 0; i < width; i++) {
+        int node = regression_node(g, i);
+        g->own[i] = criterion_between(s, node, node);
+    }
+    if (!among && target < width)
         g->own[target] = 0;
 }
 
@@ -110,11 +130,10 @@ WIDE static void condition_on(Regression *g, int a, double *restrict x)
 
 int regression_add(Regression *g, int a)
 {
-    const Criterion *s = &g->criterion;
     if (g->count == g->capacity && reserve(g, 2 * g->capacity) < 0)
         return NO_MEMORY;
     double *x = g->Q + (size_t)g->count * (size_t)g->room;
-    memcpy(x, s->R + (int64_t)a * s->stride, sizeof(double) * (size_t)g->width);
+    read_row(g, regression_node(g, a), x);
     condition_on(g, a, x);
     g->own[a] = 0;
     g->chosen[g->count++] = a;
@@ -164,16 +183,15 @@ WIDE void regression_gains(const Regression *g, double *restrict gain)
 WIDE static void factorise(Regression *g)
 {
     const Criterion *s = &g->criterion;
-    const double *target = s->R + (int64_t)g->target * s->stride;
     int m = g->kept_count, width = m + 1;
     double *U = g->factor;
-    g->kept_variance = target[g->target];
+    g->kept_variance = criterion_between(s, g->target, g->target);
     for (int q = 0; q < m && !stopped(&g->stop); q++) {
-        const double *row = s->R + (int64_t)g->kept[q] * s->stride;
+        int node = regression_node(g, g->kept[q]);
         double *x = U + q * width;
         for (int k = q; k < m; k++)
-            x[k] = row[g->kept[k]];
-        x[m] = target[g->kept[q]];
+            x[k] = criterion_between(s, node, regression_node(g, g->kept[k]));
+        x[m] = criterion_between(s, g->target, node);
         for (int p = 0; p < q; p++)
             subtract(width - q, U[p * width + q], U + p * width + q, x + q);
         double scale = 1 / sqrt(x[q]);
@@ -347,7 +365,7 @@ static void record(Regression *g, int d, double *slopes, double *variance)
 static int choose(Regression *g, int target, const uint8_t *allowed, const uint8_t *required, double *slopes,
                   double *variance)
 {
-    regression_start(g, target, target);
+    regression_start(g, target, NULL, target);
     for (int i = 0; required && i < target; i++)
         if (required[i] && regression_can_add(g, i) && regression_add(g, i) < 0)
             return NO_MEMORY;
@@ -384,7 +402,7 @@ int select_parents(int d, int first, int last, const double *R, double n, double
                    const uint8_t *allowed, const uint8_t *required, int max_parents, int detours, double *slopes,
                    double *variance, const volatile int32_t *stop)
 {
-    Criterion criterion = {d, R, n, c, unit, max_parents, detours};
+    Criterion criterion = {d, R, n, c, unit, max_parents, detours, NULL, NULL};
     Regression g;
     int status = regression_open(&g, &criterion, d);
     g.stop.flag = stop;

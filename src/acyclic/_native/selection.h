@@ -16,7 +16,17 @@ typedef struct {
     double n, c;
     const double *unit;
     int max_parents, detours;
+    const int32_t *column; /* which row and column of R are those of a node; NULL: those with its number */
+    const double *scale;   /* where R holds covariances: 1 / deviation of each node, 0 for a constant; else NULL */
 } Criterion;
+
+static inline double criterion_between(const Criterion *s, int a, int b)
+{
+    int64_t row = s->column ? s->column[a] : a, column = s->column ? s->column[b] : b;
+    if (!s->scale)
+        return s->R[row * s->stride + column];
+    return a == b ? s->scale[a] > 0 : s->R[row * s->stride + column] * (s->scale[a] * s->scale[b]);
+}
 
 /* A candidate with less than this share of its variance left is a linear function of the chosen: a hundred times what
    rounding leaves of an exact one after some hundred subtractions. */
@@ -27,7 +37,7 @@ typedef struct {
 /* Score of so many parents that leave this share of the target's variance; a constant target is explained by none. */
 static inline double criterion_score(const Criterion *s, int target, double variance, int parents)
 {
-    double left = variance > EXPLAINED ? variance : EXPLAINED, own = s->R[(int64_t)target * s->stride + target];
+    double left = variance > EXPLAINED ? variance : EXPLAINED, own = criterion_between(s, target, target);
     double misfit = own <= 0 ? 0 : s->unit ? s->n * left / s->unit[target] : s->n * log(left);
     return misfit + s->c * parents;
 }
@@ -38,6 +48,7 @@ static inline double criterion_score(const Criterion *s, int target, double vari
 typedef struct {
     Criterion criterion;
     int room, width, capacity, target, count; /* candidates are 0..width-1, width <= room */
+    const int32_t *among;                     /* the nodes that the candidates are, or NULL: those with their numbers */
     double worth, dispensable; /* shares of the variance that are worth a parent */
     double variance;     /* of the target given the chosen */
     double *own, *cross; /* variance of each candidate, and its covariance with the target, given the chosen */
@@ -55,7 +66,13 @@ typedef struct {
 
 int regression_open(Regression *g, const Criterion *criterion, int width);
 void regression_close(Regression *g);
-void regression_start(Regression *g, int target, int width);
+/* The node that a candidate is. */
+static inline int regression_node(const Regression *g, int candidate)
+{
+    return g->among ? g->among[candidate] : candidate;
+}
+
+void regression_start(Regression *g, int target, const int32_t *among, int width);
 int regression_can_add(const Regression *g, int candidate);
 int regression_add(Regression *g, int candidate); /* NO_MEMORY or 0 */
 double regression_needed(const Regression *g);    /* what a candidate must explain to be worth its cost */

@@ -22,6 +22,8 @@ __all__ = ["ColumnValues", "column_notes"]
 _GLANCE: Final = 32
 # Beyond it whole numbers are no codes.
 _FAR: Final = 1e9
+# Matrices of more columns than this are not copied to be factorised; the order of their entries in memory is turned.
+_MANY: Final = 1000
 # A relation between columns is written out up to so many terms.
 _MOST_TERMS: Final = 6
 
@@ -144,7 +146,7 @@ def column_notes(moments: Moments) -> list[Fact[Note]]:
     [('constant', ('x1',)), ('duplicate', ('x2', 'x0'))]
     """
     constant, correlation = moments.constant, moments.correlation()
-    twins = np.triu(np.abs(correlation) >= 1 - NOTED, 1)
+    twins = np.triu((correlation >= 1 - NOTED) | (correlation <= NOTED - 1), 1)
     doubled = twins.any(axis=0)
     notes = [
         Fact.of(Note.CONSTANT, moments.names[column], value=float(moments.mean[column]))
@@ -159,8 +161,10 @@ def column_notes(moments: Moments) -> list[Fact[Note]]:
 def _collinear_notes(moments: Moments, correlation: Floats, columns: Integers) -> list[Fact[Note]]:
     if columns.size == 0:
         return []
-    block = correlation[np.ix_(columns, columns)]
-    factor, pivots, rank, _ = lapack.dpstrf(block, tol=NOTED * columns.size, lower=1)
+    # All that follows is of the block, which is overwritten: of a wide table a copy of the matrix would be felt.
+    block = correlation if columns.size == len(correlation) else correlation[np.ix_(columns, columns)]
+    mirrored = block.T if columns.size > _MANY else block
+    factor, pivots, rank, _ = lapack.dpstrf(mirrored, tol=NOTED * columns.size, lower=1, overwrite_a=True)
     order = columns[pivots - 1]
     if rank == columns.size:
         return []

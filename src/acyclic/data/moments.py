@@ -31,6 +31,8 @@ __all__ = ["Accumulator", "Moments", "RangeError", "as_moments"]
 
 # Values in the blocks that are multiplied: 8 MB. Another number changes the last bits of the moments of longer tables.
 _BLOCK_VALUES: Final = 1 << 20
+# A block has at least so many rows: sums of each are merged, which would take longer than to multiply fewer.
+_LEAST_ROWS: Final = 512
 _FORMAT: Final = "acyclic moments 1"
 
 
@@ -74,8 +76,7 @@ class Moments:
         if not isinstance(self.n, Real) or not 2 <= self.n < np.inf:
             raise InputError(f"n = {self.n!r}, but at least 2 rows are needed; weights must not be normalised to sum 1")
         _check_possible(mean, covariance, names)
-        covariance = covariance + covariance.T
-        covariance /= 2
+        _symmetrise(covariance)
         for array in (mean, covariance):
             array.flags.writeable = False
         n = int(self.n) if float(self.n).is_integer() else float(self.n)
@@ -167,7 +168,9 @@ class Moments:
         """The correlations (d, d): 1 on the diagonal, 0 all over for constant columns."""
         constant = self.constant
         deviation = np.where(constant, 1.0, np.sqrt(np.diag(self.covariance)))
-        correlation = np.clip(self.covariance / deviation / deviation[:, None], -1.0, 1.0)
+        correlation = self.covariance / deviation
+        correlation /= deviation[:, None]
+        np.clip(correlation, -1.0, 1.0, out=correlation)
         np.fill_diagonal(correlation, 1.0)
         correlation[constant] = correlation[:, constant] = 0.0
         return np.asarray(correlation)
@@ -295,7 +298,7 @@ class Accumulator:
         self.names, self.missing = tuple(names), missing
         d = len(self.names)
         self.n_rows = self.n_incomplete = self.n_empty = 0
-        self._step = max(1, _BLOCK_VALUES // d)
+        self._step = max(_BLOCK_VALUES // d, _LEAST_ROWS)
         self._waiting: list[_Piece] = []
         self._n_waiting = 0
         self._buffer = np.empty((0, d))
@@ -464,9 +467,29 @@ class _Sums(NamedTuple):
 
 
 def _merge(left: _Sums, right: _Sums) -> _Sums:
+    """Sums of both; the scatter of the first becomes that of both."""
     n, step = left.n + right.n, right.mean - left.mean
-    scatter = left.scatter + right.scatter + np.outer(step, step) * (left.n * right.n / n)
+    scatter, share = left.scatter, left.n * right.n / n
+    scatter += right.scatter
+    for rows in _bands(len(step)):
+        scatter[rows] += np.outer(step[rows], step) * share
     return _Sums(n, left.mean + step * (right.n / n), scatter)
+
+
+def _bands(d: int) -> Iterator[slice]:
+    """Bands of rows of a matrix (d, d): of a wide table one more matrix of this size would be felt."""
+    for start in range(0, d, band := max(1, _BLOCK_VALUES // d)):
+        yield slice(start, min(start + band, d))
+
+
+def _symmetrise(matrix: Floats) -> None:
+    """Replace a matrix by the mean of itself and its transpose, in place."""
+    for rows in _bands(len(matrix)):
+        right = slice(rows.start, None)
+        mean = matrix[rows, right] + matrix[right, rows].T
+        mean /= 2
+        matrix[rows, right] = mean
+        matrix[right, rows] = mean.T
 
 
 def _sum_block(rows: Floats, weights: Floats | None, mean: Floats | None) -> _Sums:
@@ -506,15 +529,13 @@ def _check_possible(mean: Floats, covariance: Floats, names: tuple[str, ...]) ->
         raise RangeError(f"the moments of column {names[finite.argmin()]!r} are not finite; rescale huge values")
     # The offset lets a variance underflow to 0 while the covariances with larger columns do not.
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0) + 1e-300)
-    # In bands of rows: of a wide table one more matrix of this size would be felt.
-    for start in range(0, len(names), band := max(1, _BLOCK_VALUES // len(names))):
-        part = slice(start, start + band)
+    for part in _bands(len(names)):
         relative = covariance[part] / deviation / deviation[part, None]
         mirrored = (covariance[:, part] / deviation[part] / deviation[:, None]).T
         own = np.diagonal(covariance[part, part]) < 0
         wrong = (np.abs(relative - mirrored) > 1e-8) | (np.abs(relative) > 1 + 1e-8)
-        wrong[np.arange(len(own)), np.arange(start, start + len(own))] |= own
+        wrong[np.arange(len(own)), np.arange(part.start, part.stop)] |= own
         if wrong.any():
-            pair = np.argwhere(wrong)[0] + [start, 0]
+            pair = np.argwhere(wrong)[0] + [part.start, 0]
             numbers, (one, other) = covariance[np.ix_(pair, pair)].tolist(), (names[column] for column in pair)
             raise InputError(f"{numbers} cannot be the covariance matrix of {one!r} and {other!r}")

@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf, log, nan
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -27,6 +28,7 @@ from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph
 from acyclic.discrete.order import as_bytes, extend_order
 from acyclic.discrete.rivals import Alternative, Rivals
+from acyclic.discrete.screening import MANY_COLUMNS, search_screened
 from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, noise_shares
 from acyclic.discrete.survey import MOST_ALTERNATIVES, TIE, Neighbourhood, share_left
 from acyclic.errors import InputError
@@ -34,7 +36,7 @@ from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.equivalence import extend_consistently, find_cpdag
 from acyclic.scores.local import Noise, PenaltyRule
-from acyclic.scores.regression import least_squares
+from acyclic.scores.regression import least_squares, least_squares_of_edges
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["FoundGraph", "search_graph", "search_orders"]
@@ -229,6 +231,8 @@ def search_orders(
     _check_effort(effort)
     criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
     given = [checked_order(start, moments.names) for start in starts]
+    if d > MANY_COLUMNS:
+        return _search_many(moments, criterion, given, noise, 1.0 if effort is None else effort, threads, deadline, tell, random_state)
     unit = noise_shares(noise, criterion, given[0] if given else np.arange(d))
     canon = canonical_order(criterion.correlation, moments.names)
     with _Search(criterion, unit, canon, effort, threads, deadline, tell, random_state) as search:
@@ -246,6 +250,17 @@ def search_orders(
             rivals,
             end,
         )
+
+
+def _search_many(
+    moments: Moments, criterion: ParentCriterion, starts: list[Integers], noise: Noise, effort: float, *options: Any
+) -> FoundGraph:
+    """The graph among screened candidates, without a look around it."""
+    names = "threads", "deadline", "tell", "random_state"
+    found = search_screened(moments, criterion, starts, noise=noise, effort=effort, **dict(zip(names, options)))
+    weights = least_squares_of_edges(moments.covariance, found.sources, found.targets, criterion.mask)
+    reached = (found.score,) if found.score < inf else ()
+    return FoundGraph(found.order, weights, found.score, criterion.penalty, reached, 0, 0, None, found.end)
 
 
 def _check_effort(effort: float | None) -> None:

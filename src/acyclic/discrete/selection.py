@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,18 +89,21 @@ def select_parents(
 
 @dataclass(frozen=True, eq=False)
 class ParentCriterion:
-    """What selection and search see: the correlation matrix, the cost of a parent and what is known of edges."""
+    """What selection and search see: correlations, the cost of a parent and what is known of edges.
 
+    Correlations make all that follows independent of units.
+    """
+
+    moments: Moments
     n: float
     penalty: float
-    correlation: Floats
     deviation: Floats
     mask: Mask
     max_parents: int
 
     @classmethod
     def of(cls, moments: Moments, penalty: PenaltyRule, mask: Mask | None, max_parents: int | None) -> ParentCriterion:
-        """Check the arguments; the correlation matrix makes all that follows independent of units."""
+        """Check the arguments."""
         d = len(moments.names)
         mask = Mask.unrestricted(d, moments.names) if mask is None else mask
         if mask.names != moments.names:
@@ -108,10 +112,14 @@ class ParentCriterion:
             raise InputError(f"max_parents is {max_parents!r}; give a number >= 0, or None for half of the rows")
         most = (int(moments.n) - 1) // 2 if max_parents is None else max_parents
         deviation = np.sqrt(np.diag(moments.covariance))
-        correlation = moments.standardized().covariance
         required = 0 if mask.is_free else int(mask.required.sum(axis=0).max())
         c = price_of_parent(penalty, moments.n, d)
-        return cls(moments.n, c, correlation, deviation, mask, min(d, int(moments.n) - 2, most + required))
+        return cls(moments, moments.n, c, deviation, mask, min(d, int(moments.n) - 2, most + required))
+
+    @cached_property
+    def correlation(self) -> Floats:
+        """Correlations (d, d), made when they are asked for: a search of many columns does without."""
+        return self.moments.standardized().covariance
 
     def rules(self, nodes: Integers) -> tuple[NDArray[np.uint8] | None, NDArray[np.uint8] | None]:
         """Allowed and required parents over the nodes, row = target; None where nothing is restricted."""

@@ -32,6 +32,19 @@ from acyclic.types import Bools, Floats, Integers
 EdgeEntry = tuple[str, str] | tuple[str, str, float]
 
 
+# Matrices of more nodes than this are not copied if nobody can change them.
+_MANY = 1000
+
+
+def _own(matrix: Floats) -> Floats:
+    """A copy that nobody else can change."""
+    frozen = not matrix.flags.writeable and matrix.flags.owndata and matrix.flags.c_contiguous
+    if frozen and len(matrix) > _MANY and not np.signbit(matrix[matrix == 0]).any():
+        return matrix
+    # Adding zero copies, and turns -0.0 into 0.0 so that equal graphs have equal bytes.
+    return np.ascontiguousarray(matrix + 0.0)
+
+
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Dag(Writable):
     """A weighted directed acyclic graph with named nodes; it cannot be changed.
@@ -73,8 +86,7 @@ class Dag(Writable):
     order: Integers
 
     def __init__(self, weights: ArrayLike, names: Iterable[str] | None = None) -> None:
-        # Adding zero copies, and turns -0.0 into 0.0 so that equal graphs have equal bytes.
-        matrix = np.ascontiguousarray(check_square(weights) + 0.0)
+        matrix = _own(check_square(weights))
         node_names = check_names(names, len(matrix))
         order = sort_topologically(matrix, node_names)
         matrix.flags.writeable = order.flags.writeable = False

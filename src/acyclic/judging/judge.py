@@ -92,7 +92,9 @@ class Judged(NamedTuple):
 def judge(table: Table, mask: Mask, found: Found) -> Judged:
     """The graph of what was found, obedient to prior knowledge and acyclic, with its verdict."""
     weights, cautions = obey(found.solution.weights, mask)
-    cut = np.where((np.abs(weights) < found.threshold) & ~mask.required, 0.0, weights)
+    cut = weights
+    if found.threshold > 0:
+        cut = np.where((np.abs(weights) < found.threshold) & ~mask.required, 0.0, weights)
     final, removed = _break_cycles(cut, mask, found.pruning)
     removed = [*_left_out(found.solution.weights, weights, mask), *removed]
     if found.keep is not None and final.any():

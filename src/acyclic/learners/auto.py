@@ -18,6 +18,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
+from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
 from acyclic.discrete.worlds import LARGEST_CURVED, LINEAR, Answer, Fitted, World, Worlds, choose_world
 from acyclic.facts import Caution, Ended, Fact, Orientation
@@ -183,7 +184,9 @@ class _Run:
             state.finish(Ended.COMPLETE)
 
     def _explain(self, state: State) -> None:
-        first = EqualVariance(penalty=self.price)._find(
+        # Of many columns in equal units the order by variances is not worth to be polished.
+        plain = self.moments.is_standardized and len(self.moments.names) > MANY_COLUMNS
+        first = EqualVariance(penalty=self.price, polished=not plain)._find(
             self.table, self.mask, Monitor(self.monitor.deadline, self.monitor.callback)
         )
         self._accept(state, self.weigh(first.solution.weights, equal=True), first.solution.end)
@@ -225,13 +228,15 @@ class _Run:
 
     def _search_unequal(self, state: State, start: _Candidate) -> None:
         """Search by what correlations alone say; the start does not depend on units either."""
-        moments, first = self.moments, self.near
+        moments, starts = self.moments, [] if self.near is None else [self.near]
         effort: float | None = 0.0
-        if first is None:
-            first = equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)
+        if self.near is None:
             effort = self.effort
+            if len(moments.names) <= MANY_COLUMNS:  # the search of many columns has a start of its own
+                starts = [equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)]
+        first = starts[0] if starts else np.arange(len(moments.names))
         self.price = resolve_price(self.penalty, moments, first, self.mask, self.monitor.deadline)
-        found = search_graph(moments, [first], self.price, effort=effort, **self._options(state))
+        found = search_graph(moments, starts, self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
         self._accept(state, replace(self.weigh(found.weights, equal=False), test=start.test), found.end)

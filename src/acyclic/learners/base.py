@@ -23,6 +23,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
+from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.judging import words
@@ -151,7 +152,9 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         """Judge what was found."""
         self.solution_, self.digest_ = found.solution, table.digest
         self.causal_graph_, self.verdict_, self.rivals_ = judge(table, mask, found)
-        self.adjacency_matrix_ = np.array(self.causal_graph_.weights)
+        weights = self.causal_graph_.weights
+        # Of very many columns one more matrix would be felt: then nobody may change this one.
+        self.adjacency_matrix_ = np.array(weights) if len(weights) <= MANY_COLUMNS else weights
         whole = found.mechanisms is not None and np.array_equal(found.mechanisms.adjacency, self.adjacency_matrix_ != 0)
         self.mechanisms_ = found.mechanisms if whole else None
         self.mean_ = np.array(table.moments.mean)

@@ -13,6 +13,8 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order, polish
+from acyclic.discrete.screening import MANY_COLUMNS
+from acyclic.discrete.search import search_orders
 from acyclic.discrete.selection import select_parents
 from acyclic.facts import Ended, Orientation
 from acyclic.learners.ordering import OrderLearner
@@ -26,7 +28,9 @@ class EqualVariance(OrderLearner):
     """Learn a DAG under equal noise variances from an order (Chen, Drton & Wang 2019), in O(d³).
 
     The order takes, again and again, the node with the smallest variance given those taken; it is polished by moving
-    single nodes, and the parents of each node are selected among its predecessors by forward–backward steps.
+    single nodes, and the parents of each node are selected among its predecessors by forward–backward steps. Beyond
+    1000 columns a node is given its parents among those taken, not all of them, and candidates are screened:
+    `acyclic.discrete.screening`.
 
     Parameters
     ----------
@@ -80,6 +84,9 @@ class EqualVariance(OrderLearner):
 
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments, deadline = table.moments, monitor.deadline
+        if len(moments.names) > MANY_COLUMNS:
+            self._search_many(table, mask, monitor, state)
+            return
         order = equal_variance_order(moments, mask, deadline=deadline)
         monitor.tick(state, "equal-variance order", nan, 0.0, 0.0)
         if self.polished:
@@ -89,3 +96,22 @@ class EqualVariance(OrderLearner):
         self.order_ = np.asarray(order)
         monitor.tick(state, "selection of parents", nan, 0.0, 0.0)
         state.finish(Ended.COMPLETE)
+
+    def _search_many(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
+        """The same among screened candidates: order and parents together."""
+        found = search_orders(
+            table.moments,
+            penalty=self.penalty,
+            noise="equal",
+            mask=mask,
+            effort=float(self.polished),
+            deadline=monitor.deadline,
+            tell=monitor.tell(state, "equal-variance order"),
+        )
+        state.accept(weights=found.weights, steps=1)
+        self.order_ = found.order
+        monitor.tick(state, "selection of parents", nan, 0.0, 0.0)
+        if found.end.kind.stopped:
+            state.end = found.end
+        else:
+            state.finish(Ended.COMPLETE)

@@ -31,8 +31,8 @@ def sketch_table(table: Table | None) -> dict[str, Any]:
     moments = table.moments
     deviation = np.sqrt(np.diag(moments.covariance))
     variables: list[dict[str, Any]] = [
-        {"kind": table.kinds[name].value, "missing": absent.get(name, 0.0), "mean": mean, "deviation": spread}
-        for name, mean, spread in zip(table.names, moments.mean.tolist(), deviation.tolist())
+        {"kind": kind.value, "missing": absent.get(name, 0.0), "mean": mean, "deviation": spread}
+        for name, kind, mean, spread in zip(table.names, table.kinds, moments.mean.tolist(), deviation.tolist())
     ]
     if not table.has_rows or table.n_rows * len(table.names) > MOST_READ:
         return {"variables": variables, "sample": None}

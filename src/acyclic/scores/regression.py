@@ -10,7 +10,7 @@ from acyclic._native import elastic_net
 from acyclic.data.dependence import DEPENDENT
 from acyclic.data.mask import Mask
 from acyclic.deadline import Deadline
-from acyclic.types import Bools, Floats
+from acyclic.types import Bools, Floats, Integers
 
 
 def least_squares(
@@ -40,6 +40,32 @@ def least_squares(
             free = np.zeros(len(covariance))
             limits = lower[:, target], upper[:, target]
             weights[:, target] = lasso(covariance, target, free, *limits, inside, deadline=deadline)
+    return weights
+
+
+def least_squares_of_edges(
+    covariance: Floats, sources: Integers, targets: Integers, mask: Mask | None = None
+) -> Floats:
+    """As `least_squares`, for a graph given by its edges; read-only.
+
+    Examples
+    --------
+    >>> least_squares_of_edges(np.array([[1.0, 2.0], [2.0, 5.0]]), np.array([0]), np.array([1]))
+    array([[0., 2.],
+           [0., 0.]])
+    """
+    weights = np.zeros(covariance.shape)
+    if mask is not None and not mask.is_free:
+        weights[sources, targets] = 1.0
+        weights = least_squares(covariance, (weights != 0) | mask.required, mask)
+    else:
+        order = np.lexsort((sources, targets))
+        sources, targets = sources[order], targets[order]
+        for edges in np.split(np.arange(len(targets)), np.flatnonzero(np.diff(targets)) + 1):
+            if len(edges):
+                target, parents = int(targets[edges[0]]), sources[edges]
+                weights[parents, target] = _slopes(covariance, parents, target)
+    weights.flags.writeable = False
     return weights
 
 

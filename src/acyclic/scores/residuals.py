@@ -8,6 +8,9 @@ from acyclic.data.dependence import EXPLAINED
 from acyclic.data.moments import Moments
 from acyclic.types import Floats, Integers
 
+# With more columns than this and fewer parents for each, residuals are computed column by column.
+_MANY, _SPARSE = 1000, 50
+
 
 def residual_variances(covariance: Floats, weights: Floats) -> Floats:
     """diag((I − W)ᵀS(I − W)), shape (d,): the variance of each column less its expectation given its parents.
@@ -17,7 +20,21 @@ def residual_variances(covariance: Floats, weights: Floats) -> Floats:
     >>> residual_variances(np.array([[1.0, 2.0], [2.0, 13.0]]), np.array([[0.0, 2.0], [0.0, 0.0]]))
     array([1., 9.])
     """
+    if len(weights) > _MANY and np.count_nonzero(weights) < _SPARSE * len(weights):
+        return _sparse_variances(covariance, weights)
     return variances_and_products(covariance, weights)[0]
+
+
+def _sparse_variances(covariance: Floats, weights: Floats) -> Floats:
+    """The same, read off the rows of the parents: where they are few, no product of whole matrices is needed."""
+    left = np.array(covariance.diagonal())
+    targets, sources = np.nonzero(weights.T)
+    for parents in np.split(np.arange(len(targets)), np.flatnonzero(np.diff(targets)) + 1):
+        if len(parents):
+            j, those = targets[parents[0]], sources[parents]
+            slopes, shared = weights[those, j], covariance[those, j]
+            left[j] -= slopes @ shared + slopes @ (shared - covariance[np.ix_(those, those)] @ slopes)
+    return np.maximum(left, 0.0)
 
 
 def variances_and_products(covariance: Floats, weights: Floats) -> tuple[Floats, Floats]:
