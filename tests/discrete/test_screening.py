@@ -1,4 +1,4 @@
-"""The search among screened candidates: the same as among all where they are all, and nothing that matters is missed."""
+"""The search among screened candidates: the same as among all where they are all, and nothing is missed."""
 
 import numpy as np
 import pytest

@@ -139,7 +139,8 @@ class Caller:
         rng, call = self.rng, library()
         numbers = int(rng.integers(0, d + 1)), int(rng.integers(0, 6)), int(rng.choice([0, 5, 10**6]))
         given = address(R), n, cost, *(address(rule) for rule in rules), *numbers, int(rng.integers(2**63))
-        handle = call.order_search_open(d, *given)
+        some = self.candidates(d) if rng.random() < 0.5 else [None] * 4
+        handle = call.order_search_open(d, *given, *(address(array) for array in some))
         assert handle
         order, found = self.guard(np.zeros(d, dtype=np.int32)), self.guard(np.zeros(d, dtype=np.int32))
         score, room = self.guard(np.zeros(1)), int(rng.integers(1, 2 * d + 1))
@@ -147,6 +148,8 @@ class Caller:
         kept, self.guarded = self.guarded, []
         for _ in range(int(rng.integers(1, 4))):
             order[:] = rng.permutation(d)
+            if rng.random() < 0.3:
+                self.finish(call.order_search_grow(handle, address(R[0]), 1e-9, address(order), self.stop()))
             self.finish(call.order_search_start(handle, address(order), self.stop()))
             tolerance = float(rng.choice([1e-9, 1e-6, 1.0]))
             for step in rng.choice(["descend", "kick", "rival", "rival"], int(rng.integers(0, 6))):
@@ -164,6 +167,9 @@ class Caller:
                 if call.order_search_best(handle, address(found)) < np.inf:
                     assert sorted(found) == list(range(d))
             assert call.order_search_work(handle) >= 0
+            missed = self.guard(np.full((d, 3), -1, dtype=np.int32))
+            self.finish(call.order_search_missed(handle, 0, d, 3, address(missed), self.stop()))
+            assert -1 <= missed.min() and missed.max() < d
             low, high = sorted(rng.integers(0, d + 1, 2).tolist())
             count = call.order_search_parents(handle, low, high, address(first), address(parents), room)
             begins = first[: high - low + 1]
@@ -172,6 +178,25 @@ class Caller:
         call.order_search_close(handle)
         self.guarded = kept
         self.check_guards()
+
+    def candidates(self, d):
+        """Columns in some order, scales, and some of the pairs."""
+        pairs = np.argwhere((self.rng.random((d, d)) < self.rng.random()) & ~np.eye(d, dtype=bool))
+        start = self.guard(np.searchsorted(pairs[:, 0], np.arange(d + 1)).astype(np.int64))
+        column, nodes = self.rng.permutation(d).astype(np.int32), pairs[:, 1].astype(np.int32)
+        scale = self.guard(np.maximum(self.rng.standard_normal(d), 0.0))
+        return self.guard(column), scale, start, self.guard(np.append(nodes, np.int32(0)))
+
+    def screen_candidates(self, d):
+        first, last = sorted(self.rng.integers(0, d + 1, 2).tolist())
+        S, n, cost, *_ = self.criterion(d)
+        room = int(self.rng.integers(1, d + 2))
+        scale, found = self.guard(np.ones(d)), self.guard(np.full((d, room), -1, dtype=np.int32))
+        chosen = self.guard(np.zeros(d, dtype=np.int32))
+        numbers = int(self.rng.integers(0, d + 1)), int(self.rng.integers(0, 6)), int(self.rng.integers(1, d + 2)), room
+        given = address(S), address(scale), n, cost, *numbers, address(found), address(chosen)
+        self.finish(library().screen_candidates(d, first, last, *given, self.stop()))
+        assert -1 <= found.min() and found.max() < d and 0 <= chosen.min() and chosen.max() <= room
 
     def exact(self, d):
         d = min(d, int(self.rng.integers(1, 11)))
@@ -207,7 +232,10 @@ class Caller:
         self.check_guards()
 
 
-KERNELS = ("elastic_net", "select_parents", "polish_order", "order_search", "exact", "strong_components")
+KERNELS = (
+    *("elastic_net", "select_parents", "screen_candidates", "polish_order", "order_search", "exact"),
+    "strong_components",
+)
 
 
 def fuzz(calls, seed):

@@ -120,7 +120,7 @@ static int run_order_search(const int32_t *stop)
 {
     static int64_t start[D + 1];
     static int32_t parents[D], best[D];
-    Search *search = order_search_open(D, R, 1e3, 5, NULL, NULL, NULL, NULL, D, 1, 500, 1);
+    Search *search = order_search_open(D, R, 1e3, 5, NULL, NULL, NULL, NULL, D, 1, 500, 1, NULL, NULL, NULL, NULL);
     if (!search)
         return NO_MEMORY;
     int64_t status = search_orders(search, start, parents, stop);
