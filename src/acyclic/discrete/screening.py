@@ -297,8 +297,7 @@ class _Search:
         until = chain.work + work
         for _ in range(_ROUNDS):
             self.complete(chain, order)
-            left = until - chain.work
-            if left <= 0 or not self.do(lambda flag, left=left: chain.descend(left, _TOLERANCE, flag)):
+            if chain.work >= until or not self.do(lambda flag: chain.descend(until - chain.work, _TOLERANCE, flag)):
                 break
             order = chain.best()[1]
 

@@ -232,7 +232,9 @@ def search_orders(
     criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
     given = [checked_order(start, moments.names) for start in starts]
     if d > MANY_COLUMNS:
-        return _search_many(moments, criterion, given, noise, 1.0 if effort is None else effort, threads, deadline, tell, random_state)
+        return _search_many(
+            moments, criterion, given, noise, 1.0 if effort is None else effort, threads, deadline, tell, random_state
+        )
     unit = noise_shares(noise, criterion, given[0] if given else np.arange(d))
     canon = canonical_order(criterion.correlation, moments.names)
     with _Search(criterion, unit, canon, effort, threads, deadline, tell, random_state) as search:

@@ -34,8 +34,8 @@ __all__ = ["Answer", "Fitted", "World", "Worlds", "choose_world"]
 
 # Trees of one chain beyond so many branches are begun anew: points are dear here, branches few.
 _MOST_BRANCHES = 5_000_000
-# Beyond so many columns the moments of curves take more time than the linear search.
-LARGEST_CURVED = 200
+# Beyond so many columns curves, and the shape of the noise, take minutes.
+LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 # Curves and shapes of more rows are those of a sample: directions that need more are near-ties.
 MOST_ROWS = 100_000
 

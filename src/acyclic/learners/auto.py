@@ -20,7 +20,7 @@ from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
-from acyclic.discrete.worlds import LARGEST_CURVED, LINEAR, Answer, Fitted, World, Worlds, choose_world
+from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, LINEAR, Answer, Fitted, World, Worlds, choose_world
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
@@ -236,6 +236,7 @@ class _Run:
                 starts = [equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)]
         first = starts[0] if starts else np.arange(len(moments.names))
         self.price = resolve_price(self.penalty, moments, first, self.mask, self.monitor.deadline)
+        self.__dict__.pop("worlds", None)  # the price may be another one than that of the first look
         found = search_graph(moments, starts, self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
@@ -261,7 +262,8 @@ class _Run:
     @property
     def _has_worlds(self) -> bool:
         """Whether there are rows, and enough of them, and weights without bounds: those are of lines."""
-        return self.table.has_rows and self.moments.n >= FEWEST_ROWS_FOR_CURVES and not self.mask.has_bounds
+        enough = self.moments.n >= FEWEST_ROWS_FOR_CURVES and 2 <= len(self.moments.names) <= LARGEST_SHAPED
+        return self.table.has_rows and enough and not self.mask.has_bounds
 
     @cached_property
     def worlds(self) -> Worlds:
@@ -270,7 +272,7 @@ class _Run:
     def _looks_curved(self, equal: _Candidate) -> bool:
         """Whether curves explain so much at the order under equal variances that its test says nothing."""
         d = len(self.moments.names)
-        if not self._has_worlds or not 2 <= d <= LARGEST_CURVED:
+        if not self._has_worlds or d > LARGEST_CURVED:
             return False
         order = Dag(equal.weights).order
         gain = self.worlds.look(LINEAR, order) - self.worlds.look(World("curved"), order)

@@ -101,7 +101,7 @@ class EqualVariance(OrderLearner):
         """The same among screened candidates: order and parents together."""
         found = search_orders(
             table.moments,
-            penalty=self.penalty,
+            penalty=self.price_,
             noise="equal",
             mask=mask,
             effort=float(self.polished),
