@@ -23,9 +23,9 @@ typedef struct {
     double *cross; /* r rows: covariances of the response with all features, given the chosen */
     double *work;  /* small matrices */
     double *residual;
-    int kept_features, matrix_room;
-    int32_t *kept_feature;
-    double *inverse, *slope, *scratch;
+    int kept_features;
+    int32_t *kept_feature, *begin; /* begin: where the features of each of the kept parents begin */
+    double *factor, *inverse, *precision, *slope, *left;
 } Blocks;
 
 static void blocks_close(Selector *base)
@@ -36,7 +36,7 @@ static void blocks_close(Selector *base)
     free(b->feature);
     free(b->Q);
     free(b->own);
-    free(b->inverse);
+    free(b->factor);
     free(b->residual);
     free(b);
 }
@@ -50,14 +50,15 @@ static int reserve(Blocks *b, int room)
     int32_t *feature = realloc(b->feature, sizeof(int32_t) * 2 * k);
     if (feature)
         b->feature = feature;
-    double *inverse = realloc(b->inverse, sizeof(double) * (2 * k * k + 2 * k * r));
-    if (inverse)
-        b->inverse = inverse;
-    if (!Q || !feature || !inverse)
+    double *factor = realloc(b->factor, sizeof(double) * (3 * k * k + 2 * k * r));
+    if (factor)
+        b->factor = factor;
+    if (!Q || !feature || !factor)
         return NO_MEMORY;
     b->kept_feature = b->feature + k;
-    b->scratch = b->inverse + k * k;
-    b->slope = b->scratch + k * k;
+    b->inverse = b->factor + k * (k + r);
+    b->precision = b->inverse + k * k;
+    b->slope = b->precision + k * k;
     b->room = room;
     return 0;
 }
@@ -290,69 +291,73 @@ static double blocks_gains(Selector *base, double *gain)
 
 /* ---- Dropping backward ---- */
 
-/* Inverse of the moments of the kept features, slopes (kept * r) of the response on them, and what they leave of it
-   (work, r*r). Features that others determine have been left out before. */
+/* A precision beyond this is of nearly collinear features: what is left after one of them is dropped has lost as many
+   digits, so that the rest is solved afresh. */
+static const double FRAGILE = 1e6;
+
+/* The factor U of the moments of the kept features, G = U'U by rows, with its right sides behind it. */
+static void factorise(Blocks *b)
+{
+    int m = b->kept_features, r = b->r, width = m + r, first = b->at[b->target];
+    for (int q = 0; q < m; q++) {
+        const double *row = b->G + (size_t)b->kept_feature[q] * (size_t)b->F;
+        double *x = b->factor + (size_t)q * (size_t)width;
+        for (int k = q; k < m; k++)
+            x[k] = row[b->kept_feature[k]];
+        for (int c = 0; c < r; c++)
+            x[m + c] = row[first + c];
+        for (int p = 0; p < q; p++) {
+            const double *y = b->factor + (size_t)p * (size_t)width;
+            subtract(width - q, y[q], y + q, x + q);
+        }
+        double scale = 1 / sqrt(x[q] > DEPENDENT ? x[q] : DEPENDENT);
+        for (int k = q; k < width; k++)
+            x[k] *= scale;
+    }
+}
+
+/* Of the kept features the precision matrix, the slopes (kept * r) of the response, and what they leave of it (r*r). */
 static void solve(Blocks *b)
 {
     int m = b->kept_features, r = b->r, first = b->at[b->target];
-    size_t f = (size_t)b->F;
-    double *L = b->scratch, *M = b->inverse;
-    for (int i = 0; i < m; i++) { /* the factor, and its inverse by rows */
-        const double *row = b->G + (size_t)b->kept_feature[i] * f;
-        double pivot = row[b->kept_feature[i]];
-        for (int k = 0; k < i; k++) {
-            double sum = row[b->kept_feature[k]];
-            for (int q = 0; q < k; q++)
-                sum -= L[i * m + q] * L[k * m + q];
-            L[i * m + k] = sum / L[k * m + k];
-            pivot -= L[i * m + k] * L[i * m + k];
-        }
-        L[i * m + i] = sqrt(pivot > DEPENDENT ? pivot : DEPENDENT);
-        double *x = M + i * m;
-        memset(x, 0, sizeof(double) * (size_t)m);
-        x[i] = 1;
-        for (int k = 0; k < i; k++)
-            subtract(k + 1, L[i * m + k], M + k * m, x);
-        for (int k = 0; k <= i; k++)
-            x[k] /= L[i * m + i];
-    }
-    memset(b->slope, 0, sizeof(double) * (size_t)(m * r));
+    size_t width = (size_t)(m + r), wide = (size_t)m;
+    factorise(b);
     for (int c = 0; c < r; c++)
         for (int e = 0; e < r; e++)
-            b->work[c * r + e] = b->G[(size_t)(first + c) * f + (size_t)(first + e)];
-    for (int i = 0; i < m; i++) {
-        double z[r];
-        for (int c = 0; c < r; c++) {
-            const double *row = b->G + (size_t)(first + c) * f;
-            z[c] = 0;
-            for (int k = 0; k <= i; k++)
-                z[c] += M[i * m + k] * row[b->kept_feature[k]];
+            b->left[c * r + e] = b->G[(size_t)(first + c) * (size_t)b->F + (size_t)(first + e)];
+    memset(b->precision, 0, sizeof(double) * wide * wide);
+    memset(b->slope, 0, sizeof(double) * wide * (size_t)r);
+    for (int i = 0; i < m; i++) { /* row i of the inverse of U', and what it adds */
+        double *x = b->inverse + (size_t)i * wide, scale = 1 / b->factor[(size_t)i * width + (size_t)i];
+        const double *z = b->factor + (size_t)i * width + m;
+        memset(x, 0, sizeof(double) * wide);
+        x[i] = 1;
+        for (int k = 0; k < i; k++)
+            subtract(k + 1, b->factor[(size_t)k * width + (size_t)i], b->inverse + (size_t)k * wide, x);
+        for (int k = 0; k <= i; k++)
+            x[k] *= scale;
+        for (int k = 0; k <= i; k++) {
+            subtract(i + 1, -x[k], x, b->precision + (size_t)k * wide);
+            for (int c = 0; c < r; c++)
+                b->slope[k * r + c] += x[k] * z[c];
         }
-        for (int c = 0; c < r; c++) {
+        for (int c = 0; c < r; c++)
             for (int e = 0; e < r; e++)
-                b->work[c * r + e] -= z[c] * z[e];
-            for (int k = 0; k <= i; k++)
-                b->slope[k * r + c] += M[i * m + k] * z[c];
-        }
+                b->left[c * r + e] -= z[c] * z[e];
     }
-    b->base.work += (int64_t)m * m * m / 3 + (int64_t)m * m * (r + 1);
+    b->base.work += (int64_t)m * m * m / 4 + (int64_t)m * m * (r + 2);
 }
 
-/* What log det of the response becomes without the kept features from..to-1: the precision matrix is M'M. */
-static double log_det_without(Blocks *b, int from, int to, const double *left)
+/* What log det of the response becomes without the kept features from..to-1. */
+static double log_det_without(Blocks *b, int from, int to)
 {
     int m = b->kept_features, r = b->r, s = to - from;
     double P[s * s], B[s * r], V[r * r];
-    for (int i = 0; i < s; i++) {
-        for (int j = 0; j <= i; j++) {
-            double sum = 0;
-            for (int k = from + i; k < m; k++)
-                sum += b->inverse[k * m + from + i] * b->inverse[k * m + from + j];
-            P[i * s + j] = sum;
-        }
-        memcpy(B + i * r, b->slope + (from + i) * r, sizeof(double) * (size_t)r);
-    }
-    memcpy(V, left, sizeof(double) * (size_t)(r * r));
+    for (int i = 0; i < s; i++)
+        for (int j = 0; j <= i; j++)
+            P[i * s + j] = b->precision[(size_t)(from + i) * (size_t)m + (size_t)(from + j)];
+    memcpy(B, b->slope + from * r, sizeof B);
+    memcpy(V, b->left, sizeof V);
     for (int i = 0; i < s; i++) { /* V + B'P^-1 B by the factor of P */
         for (int j = 0; j <= i; j++) {
             double sum = P[i * s + j];
@@ -372,70 +377,114 @@ static double log_det_without(Blocks *b, int from, int to, const double *left)
     return log_det(V, r);
 }
 
-/* Features of the kept that were independent when they were chosen, sorted by parent: *begin[k] is where those of the
+/* Features of the kept that were independent when they were chosen, sorted by parent: begin[k] is where those of the
    k-th begin. */
-static void list_features(Blocks *b, int *begin)
+static void list_features(Blocks *b)
 {
     int m = 0;
     for (int k = 0; k < b->base.kept_count; k++) {
         int i = b->base.kept[k];
-        begin[k] = m;
+        b->begin[k] = m;
         for (int q = 0; q < b->features; q++)
             if (b->feature[q] >= b->at[i] && b->feature[q] < b->at[i] + b->base.kept_level[k])
                 b->kept_feature[m++] = b->feature[q];
-        for (int q = begin[k] + 1; q < m; q++) { /* levels may have been raised later: ascending again */
+        for (int q = b->begin[k] + 1; q < m; q++) { /* levels may have been raised later: ascending again */
             int32_t feature = b->kept_feature[q];
             int j = q;
-            for (; j > begin[k] && b->kept_feature[j - 1] > feature; j--)
+            for (; j > b->begin[k] && b->kept_feature[j - 1] > feature; j--)
                 b->kept_feature[j] = b->kept_feature[j - 1];
             b->kept_feature[j] = feature;
         }
     }
-    begin[b->base.kept_count] = b->kept_features = m;
+    b->begin[b->base.kept_count] = b->kept_features = m;
 }
 
-/* The drop of a parent, or of the last features of one, that lowers the score most; whether there was one. */
-static int drop_weakest(Blocks *b)
+/* Take the kept features from..to-1 out of precision, slopes and what is left, one after the other. Returns whether the
+   rest has to be solved afresh. */
+static int take_out(Blocks *b, int from, int to)
+{
+    int m = b->kept_features, r = b->r, fragile = 0, gone = to - from;
+    size_t wide = (size_t)m;
+    for (int s = from; s < to; s++) {
+        const double *row = b->precision + (size_t)s * wide, *own = b->slope + s * r;
+        double pivot = row[s];
+        fragile |= pivot > FRAGILE;
+        for (int c = 0; c < r; c++)
+            for (int e = 0; e < r; e++)
+                b->left[c * r + e] += own[c] * own[e] / pivot;
+        for (int i = 0; i < m; i++) {
+            double share = b->precision[(size_t)i * wide + (size_t)s] / pivot;
+            if (i == s || share == 0)
+                continue;
+            subtract(m, share, row, b->precision + (size_t)i * wide);
+            for (int c = 0; c < r; c++)
+                b->slope[i * r + c] -= share * own[c];
+        }
+    }
+    for (int i = 0, to_row = 0; i < m; i++) { /* close the gap */
+        if (i >= from && i < to)
+            continue;
+        double *x = b->precision + (size_t)to_row * (size_t)(m - gone), *y = b->precision + (size_t)i * wide;
+        memmove(x, y, sizeof(double) * (size_t)from);
+        memmove(x + from, y + to, sizeof(double) * (size_t)(m - to));
+        memmove(b->slope + to_row * r, b->slope + i * r, sizeof(double) * (size_t)r);
+        to_row++;
+    }
+    b->base.work += (int64_t)gone * m * m / 4;
+    return fragile;
+}
+
+/* The drop of a parent, or of the last features of one, that lowers the score most, as *which and its new level; whether
+   there is one. */
+static int find_weakest(Blocks *b, int *which, int *to)
 {
     Selector *base = &b->base;
-    int count = base->kept_count, r = b->r, which = -1, to = 0;
-    int begin[count + 1];
-    list_features(b, begin);
-    solve(b);
-    double left[r * r], least = 0;
-    memcpy(left, b->work, sizeof left);
-    double now = log_det(b->work, r);
+    int r = b->r;
+    double V[r * r], least = 0;
+    memcpy(V, b->left, sizeof V);
+    double now = log_det(V, r);
     base->misfit = b->n * now;
-    for (int k = 0; k < count; k++) {
-        int i = base->kept[k], end = begin[k + 1];
+    *which = -1;
+    for (int k = 0; k < base->kept_count; k++) {
+        int i = base->kept[k], end = b->begin[k + 1];
         for (int at = b->level_at[i] - 1; at < b->level_at[i + 1]; at++) {
-            int level = at < b->level_at[i] ? 0 : b->levels[at];
+            int level = at < b->level_at[i] ? 0 : b->levels[at], from = b->begin[k];
             if (level >= base->kept_level[k])
                 break;
             if (level == 0 && k < b->locked)
                 continue;
-            int from = begin[k];
             while (from < end && b->kept_feature[from] - b->at[i] < level)
                 from++;
             double saved = extra_price(b, i, base->kept_level[k]) - extra_price(b, i, level);
             saved += level == 0 ? base->cost : 0;
-            double change = (from == end ? 0 : b->n * (log_det_without(b, from, end, left) - now)) - saved;
+            double change = (from == end ? 0 : b->n * (log_det_without(b, from, end) - now)) - saved;
             if (change <= least) {
                 least = change;
-                which = k;
-                to = level;
+                *which = k;
+                *to = level;
             }
         }
     }
-    if (which < 0)
-        return 0;
+    return *which >= 0;
+}
+
+static void drop(Blocks *b, int which, int to)
+{
+    Selector *base = &b->base;
+    int i = base->kept[which], end = b->begin[which + 1], from = b->begin[which];
+    while (from < end && b->kept_feature[from] - b->at[i] < to)
+        from++;
+    int fragile = take_out(b, from, end);
     base->kept_level[which] = to;
     if (to == 0) {
-        memmove(base->kept + which, base->kept + which + 1, sizeof(int32_t) * (size_t)(count - which - 1));
-        memmove(base->kept_level + which, base->kept_level + which + 1, sizeof(int32_t) * (size_t)(count - which - 1));
+        size_t rest = sizeof(int32_t) * (size_t)(base->kept_count - which - 1);
+        memmove(base->kept + which, base->kept + which + 1, rest);
+        memmove(base->kept_level + which, base->kept_level + which + 1, rest);
         base->kept_count--;
     }
-    return 1;
+    list_features(b);
+    if (fragile)
+        solve(b);
 }
 
 /* ---- The shape of the noise ---- */
@@ -482,8 +531,10 @@ static double blocks_shrink(Selector *base)
     base->kept_count = b->count;
     memcpy(base->kept, b->chosen, sizeof(int32_t) * (size_t)b->count);
     memcpy(base->kept_level, b->level, sizeof(int32_t) * (size_t)b->count);
-    while (drop_weakest(b) && !stopped(base->stop))
-        ;
+    list_features(b);
+    solve(b);
+    for (int which, to; find_weakest(b, &which, &to) && !stopped(base->stop);)
+        drop(b, which, to);
     base->price = 0;
     for (int k = 0; k < base->kept_count; k++)
         base->price += base->cost + extra_price(b, base->kept[k], base->kept_level[k]);
@@ -519,11 +570,13 @@ Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const i
     size_t w = (size_t)b->widest, many = (size_t)d;
     b->base.kept = malloc(sizeof(int32_t) * 2 * many);
     b->base.kept_level = b->base.kept ? b->base.kept + d : NULL;
-    b->chosen = malloc(sizeof(int32_t) * 2 * many);
+    b->chosen = malloc(sizeof(int32_t) * (3 * many + 1));
     b->level = b->chosen ? b->chosen + d : NULL;
-    b->own = malloc(sizeof(double) * (many * w * w + w * (size_t)b->F + 4 * w * w));
+    b->begin = b->chosen ? b->level + d : NULL;
+    b->own = malloc(sizeof(double) * (many * w * w + w * (size_t)b->F + 5 * w * w));
     b->cross = b->own ? b->own + many * w * w : NULL;
-    b->work = b->cross ? b->cross + w * (size_t)b->F : NULL;
+    b->left = b->cross ? b->cross + w * (size_t)b->F : NULL;
+    b->work = b->left ? b->left + w * w : NULL;
     b->residual = rows ? malloc(sizeof(double) * (size_t)n_rows) : NULL;
     if (!b->base.kept || !b->chosen || !b->own || (rows && !b->residual) || reserve(b, 16) < 0) {
         blocks_close(&b->base);

@@ -370,7 +370,7 @@ class _Search:
             return
         first = max(_FIRST_CHAINS if self.d <= 300 else 2 if self.d <= 600 else 1, len(starts))
         self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], self.quota)
-        if self.agree() or len(self.chains) < _FIRST_CHAINS:
+        if self.agree() or len(self.chains) < _FIRST_CHAINS or self.spent > self.budget:
             return
         self.go_further(self.quota)
         if self.agree():

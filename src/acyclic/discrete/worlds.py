@@ -194,7 +194,7 @@ class Worlds:
         with search:
             end = search.run(given)
             order, adjacency, total, rivals, end = search.look_around(end)
-            fitted = search.fit(adjacency)
+            fitted = search.fit(order, adjacency)
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
         return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
@@ -239,11 +239,23 @@ class _BlockSearch(_Search):
             return np.inf
         return self.score.score(target, [*given, source]) - self.score.score(target, given)
 
-    def fit(self, outward: Bools) -> Fitted:
-        """The mechanisms of a graph over the columns in their own order."""
+    def fit(self, order: Integers, outward: Bools) -> Fitted:
+        """The mechanisms of a graph and its order over the columns in their own order."""
         inward = outward[np.ix_(self.canon, self.canon)]
-        families = [self.score.family(j, np.flatnonzero(inward[:, j]).tolist()) for j in range(self.d)]
+        with ExitStack() as stack:
+            chain = _open_chain(stack, self.score, self.parents, self.canon, 0)
+            chain.start(self.back[order].astype(np.int32))
+            families = [self._fit_one(chain, j, np.flatnonzero(inward[:, j])) for j in range(self.d)]
         return _in_own_order(self.score.features, families, self.canon, self.back)
+
+
+    def _fit_one(self, chain: BlockChain, j: int, parents: Integers) -> Family:
+        """A column with parents at the levels that the search chose, if it did choose these parents."""
+        chosen, levels, _ = chain.family(j)
+        by_parent = np.argsort(chosen)
+        if np.array_equal(chosen[by_parent], parents):
+            return self.score.fit(j, parents.tolist(), levels[by_parent].tolist())
+        return self.score.family(j, parents.tolist())
 
 
 def _in_own_order(features: Features, families: Sequence[Family], canon: Integers, back: Integers) -> Fitted:

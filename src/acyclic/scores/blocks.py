@@ -18,6 +18,7 @@ from math import log
 from typing import Literal, Self, TypeAlias
 
 import numpy as np
+from scipy.linalg import lapack
 
 from acyclic._native import BlockCriterion
 from acyclic.data.dependence import DEPENDENT, EXPLAINED
@@ -38,7 +39,7 @@ MOST_SHAPE_ROWS = 10_000
 # Two moments tell the shape of the noise: as many further parameters for each column.
 _SHAPE_PARAMETERS = 2
 # All combinations of levels are tried up to so many.
-_MOST_COMBINATIONS = 64
+_MOST_COMBINATIONS = 27
 
 
 def negentropy(u: Floats) -> float:
@@ -190,7 +191,7 @@ class BlockScore(LocalScore):
         R = features.G[np.ix_(response, response)]
         if len(own):
             cross = G[np.ix_(own, response)]
-            beta = np.linalg.lstsq(G[np.ix_(own, own)], cross, rcond=DEPENDENT)[0]
+            beta = _solve(G[np.ix_(own, own)], cross)
             R = R - cross.T @ beta
         else:
             beta = np.empty((0, len(response)))
@@ -213,6 +214,13 @@ class BlockScore(LocalScore):
         return np.concatenate(
             [np.empty(0, dtype=np.intp), *(np.arange(at[i], at[i] + level) for i, level in zip(parents, levels))]
         ).astype(np.intp)
+
+
+def _solve(A: Floats, b: Floats) -> Floats:
+    factor, failed = lapack.dpotrf(A, lower=1)
+    if failed or factor.diagonal().min() ** 2 < DEPENDENT:
+        return np.asarray(np.linalg.lstsq(A, b, rcond=DEPENDENT)[0])
+    return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
 
 
 def draw_rows(rows: Floats, most: int) -> Floats:
