@@ -2,7 +2,9 @@
    the score; the arithmetic is that of selection.c with a block in the place of a column.
 
    Column i has the features at[i] .. at[i + 1] - 1. As a parent it enters with a prefix of them, whose lengths are
-   levels[level_at[i]] .. levels[level_at[i + 1] - 1], ascending; as a child it is its first responses[i] features.
+   levels[level_at[i]] .. levels[level_at[i + 1] - 1], ascending; as a child it is its first responses[i] features, whose
+   parents may enter beyond their first level where bent[i] is not 0, with noise whose shape counts where shaped[i] is
+   not 0.
    Features of one column are orthonormal over the rows. */
 #include "selector.h"
 #include "selection.h"
@@ -10,7 +12,7 @@
 
 typedef struct {
     Selector base;
-    const int32_t *at, *level_at, *levels, *responses;
+    const int32_t *at, *level_at, *levels, *responses, *bent, *shaped;
     const double *G, *rows; /* moments of the features, F*F, and their rows (n_rows each, one feature after the other) */
     const double *prices;   /* of the features up to each of a column, for one response */
     double n, shape_price;
@@ -179,7 +181,8 @@ static double best_level(Blocks *b, int i, int from, double now, int *level)
     const double *own = own_of(b, i);
     double *T = b->work + r * r, *L = T + b->widest * r, best = 0;
     *level = 0;
-    for (int at = b->level_at[i]; at < b->level_at[i + 1]; at++) {
+    int end = b->bent[b->target] ? b->level_at[i + 1] : b->level_at[i] + 1;
+    for (int at = b->level_at[i]; at < end; at++) {
         for (; k < b->levels[at]; k++) { /* one more row of the factor of the block, and its right sides */
             double *row = L + k * p, pivot = own[k * p + k];
             for (int l = 0; l < k; l++) {
@@ -538,12 +541,13 @@ static double blocks_shrink(Selector *base)
     base->price = 0;
     for (int k = 0; k < base->kept_count; k++)
         base->price += base->cost + extra_price(b, base->kept[k], base->kept_level[k]);
-    base->shape = b->rows && b->r == 1 ? shape_of_residual(b) : 0;
+    base->shape = b->rows && b->shaped[b->target] ? shape_of_residual(b) : 0;
     return base->misfit + base->shape + base->price;
 }
 
 Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const int32_t *levels,
-                      const int32_t *responses, const double *G, const double *prices, double n, double cost, int64_t n_rows,
+                      const int32_t *responses, const int32_t *bent, const int32_t *shaped, const double *G,
+                      const double *prices, double n, double cost, int64_t n_rows,
                       const double *rows, double shape_price, int max_parents)
 {
     Blocks *b = calloc(1, sizeof *b);
@@ -555,6 +559,8 @@ Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const i
     b->level_at = level_at;
     b->levels = levels;
     b->responses = responses;
+    b->bent = bent;
+    b->shaped = shaped;
     b->G = G;
     b->rows = rows;
     b->n = n;

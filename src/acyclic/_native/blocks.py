@@ -23,6 +23,10 @@ class BlockCriterion(NamedTuple):
         As a parent, it enters with the first levels[level_at[i]], … of them.
     responses : (d,)
         As a child, it is its first responses[i] features.
+    bent : (d,)
+        Not 0 where its parents may enter beyond their first level.
+    shaped : (d,)
+        Not 0 where the shape of its noise counts, which takes one response.
     G : (F, F)
         Moments of the features, a ridge on those that are shrunk.
     prices : (F,)
@@ -39,6 +43,8 @@ class BlockCriterion(NamedTuple):
     level_at: Int32s
     levels: Int32s
     responses: Int32s
+    bent: Int32s
+    shaped: Int32s
     G: Floats
     prices: Floats
     n: float
@@ -58,7 +64,7 @@ class BlockChain(OrderChain):
     >>> rows = (rows - rows.mean(1, keepdims=True)) / rows.std(1, keepdims=True)
     >>> whole = lambda *numbers: np.array(numbers, dtype=np.int32)
     >>> given = BlockCriterion(
-    ...     *(whole(0, 2, 3), whole(0, 2, 3), whole(1, 2, 1), whole(1, 1)),
+    ...     *(whole(0, 2, 3), whole(0, 2, 3), whole(1, 2, 1), whole(1, 1), whole(1, 1), whole(0, 0)),
     ...     *(rows @ rows.T / 200, np.array([5.0, 10.0, 5.0]), 200, 7.0, None, 0.0),
     ... )
     >>> with BlockChain(given, None, None, None, 1, 1, 1000, 0) as chain:
@@ -101,7 +107,7 @@ class BlockChain(OrderChain):
         )
         selector = kernels.blocks_open(
             self.d,
-            *(address(array) for array in given[:6]),
+            *(address(array) for array in given[:8]),
             given.n,
             given.cost,
             n_rows,
@@ -127,6 +133,10 @@ def check_blocks(given: BlockCriterion) -> None:
     check("level_at", given.level_at, INT32, (d + 1,))
     check("levels", given.levels, INT32, (int(given.level_at[-1]),))
     check("responses", given.responses, INT32, (d,))
+    check("bent", given.bent, INT32, (d,))
+    check("shaped", given.shaped, INT32, (d,))
+    if (given.responses[given.shaped != 0] != 1).any():
+        raise ValueError("the shape of the noise is that of one response")
     widths, F = np.diff(given.at), int(given.at[-1])
     check("G", given.G, FLOAT, (F, F))
     check("prices", given.prices, FLOAT, (F,))

@@ -40,7 +40,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "order_search_parts": (None, [c_void_p, _ARRAY, _ARRAY]),
     "blocks_open": (
         c_void_p,
-        [c_int] + [_ARRAY] * 6 + [c_double, c_double, c_int64, _ARRAY, c_double, c_int],
+        [c_int] + [_ARRAY] * 8 + [c_double, c_double, c_int64, _ARRAY, c_double, c_int],
     ),
     "order_search_close": (None, [c_void_p]),
     "order_search_start": (c_int, [c_void_p, _ARRAY, _ARRAY]),

@@ -133,6 +133,8 @@ class Features:
         Where the features of each column begin.
     levels : tuple of tuple of int
         With how many of its features each column may enter as a parent.
+    shaped : tuple of bool
+        Whether a column can tell the shape of its noise: a number with more than a few values.
     n : float
     G : ndarray (F, F)
         Their second moments.
@@ -141,6 +143,7 @@ class Features:
     maps: tuple[Curves | Indicators, ...]
     at: NDArray[np.int32]
     levels: tuple[tuple[int, ...], ...]
+    shaped: tuple[bool, ...]
     n: float
     G: Floats
 
@@ -167,8 +170,9 @@ class Features:
             (each.size,) if counts[j] else tuple(sorted({min(level, each.size) for level in offered}))
             for j, each in enumerate(maps)
         )
+        shaped = tuple(not counts[j] and _has_many_values(rows[:, j]) for j in range(d))
         G = _moments(rows, maps, at, weights)
-        return cls(maps, at, levels, float(n if weights is None else weights.sum()), G)
+        return cls(maps, at, levels, shaped, float(n if weights is None else weights.sum()), G)
 
     def __call__(self, rows: Floats) -> Floats:
         """Rows of the features (n, F)."""
@@ -185,6 +189,12 @@ class Features:
 
 
 _CHUNK = 20_000
+# The residual of a column with so few values is as discrete as the column: its entropy says nothing.
+_FEW_VALUES = 10
+
+
+def _has_many_values(x: Floats) -> bool:
+    return len(np.unique(x)) > _FEW_VALUES
 
 
 def _moments(

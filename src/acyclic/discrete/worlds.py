@@ -18,7 +18,8 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 
 from acyclic._native import BlockChain, OrderChain
-from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Curves, Features
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Curves, Features, Indicators
+from acyclic.data.kinds import Coding
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
@@ -28,7 +29,7 @@ from acyclic.discrete.search import FoundGraph, _Search, canonical_order
 from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order
 from acyclic.scores.blocks import BlockScore, Family, Mechanisms, NoiseShape, draw_rows
 from acyclic.scores.local import PenaltyRule
-from acyclic.types import Bools, Floats, Integers
+from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["Answer", "Fitted", "World", "Worlds", "choose_world"]
 
@@ -38,6 +39,8 @@ _MOST_BRANCHES = 5_000_000
 LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 # Curves and shapes of more rows are those of a sample: directions that need more are near-ties.
 MOST_ROWS = 100_000
+# A curve whose line explains less of it than this has no trend.
+_NO_TREND = 0.01
 
 
 class World(NamedTuple):
@@ -60,10 +63,13 @@ class Fitted:
         Of the columns in their own order.
     families : tuple of Family
         One for each column.
+    codings : tuple of Coding or None
+        The levels of the columns that are categories.
     """
 
     features: Features
     families: tuple[Family, ...]
+    codings: tuple[Coding | None, ...]
 
     @property
     def adjacency(self) -> Bools:
@@ -82,49 +88,89 @@ class Fitted:
 
     @property
     def curved(self) -> Bools:
-        """The edges (d, d) that are not linear."""
+        """The edges (d, d) that are curves of numbers."""
         d = len(self.families)
         edges = np.zeros((d, d), dtype=bool)
         for j, family in enumerate(self.families):
-            edges[[i for i, level in zip(family.parents, family.levels) if level > 1], j] = True
+            bent = [i for i, level in zip(family.parents, family.levels) if level > 1 and not self._has_levels(i)]
+            edges[bent, j] = True
         return edges
 
-    def parts(self, j: int, rows: Floats) -> list[Floats]:
-        """What each parent of a number adds to its expectation, in its own units: (n,) each."""
-        family, features = self.families[j], self.features
-        own = features.maps[j]
-        assert isinstance(own, Curves)
-        found, start = [], 0
-        for i, level in zip(family.parents, family.levels):
-            beta = family.coefficients[start : start + level, 0]
-            found.append(own.deviation * (features.maps[i](rows[:, i])[:, :level] @ beta))
-            start += level
-        return found
-
     def predict(self, rows: Floats) -> Floats:
-        """Expectation (n, d) of each number given its parents."""
-        columns = []
-        for j, own in enumerate(self.features.maps):
-            assert isinstance(own, Curves)
-            columns.append(own.mean + sum(self.parts(j, rows), np.zeros(len(rows))))
-        return np.column_stack(columns)
+        """Expectation (n, d) of each column given its parents; of a category that of the number of its level."""
+        coded = encode_rows(rows, self.codings)
+        return np.column_stack(
+            [self._offset(j) + sum(self.parts(j, coded), np.zeros(len(rows))) for j in range(self.d)]
+        )
+
+    def parts(self, j: int, coded: Floats) -> list[Floats]:
+        """What each parent adds to the expectation of a column, in its units: (n,) each."""
+        scale = self._scale(j)
+        return [part @ scale for part in self._contributions(j, coded)]
 
     def slopes(self, rows: Floats) -> Floats:
         """The average slope (d, d) of each edge: that of the line through its function, in the columns' units.
 
-        For a linear edge it is the coefficient. Where a curve has no trend, so that the line is level, the sign is lost
-        and the slope is the ratio of the deviations: an edge keeps a weight.
+        For a linear edge it is the coefficient. Where there is no line, for a category of several levels or a curve
+        without a trend, it has no sign: it is the deviation of what the parent adds, as a share of the child's.
         """
-        d = len(self.families)
-        weights = np.zeros((d, d))
+        coded = encode_rows(rows, self.codings)
+        weights = np.zeros((self.d, self.d))
         deviations = rows.std(axis=0)
         for j, family in enumerate(self.families):
-            for i, part in zip(family.parents, self.parts(j, rows)):
-                x = rows[:, i] - rows[:, i].mean()
-                slope = float(x @ part) / float(x @ x)
-                level = abs(slope) * deviations[i] < 0.01 * part.std()
-                weights[i, j] = part.std() / deviations[i] if level else slope
+            scale, many = self._scale(j), self.features.responses()[j] > 1
+            for i, part in zip(family.parents, self._contributions(j, coded)):
+                x, added = rows[:, i] - rows[:, i].mean(), part @ scale
+                slope = float(x @ added) / float(x @ x)
+                spread = np.sqrt(part.var(axis=0).mean()) * deviations[j] if many else added.std()
+                level = many or self._has_levels(i) or abs(slope) * deviations[i] < _NO_TREND * spread
+                weights[i, j] = spread / deviations[i] if level else slope
         return weights
+
+    @property
+    def d(self) -> int:
+        """The number of columns."""
+        return len(self.families)
+
+    def _contributions(self, j: int, coded: Floats) -> list[Floats]:
+        """What each parent adds to the features that a column is as a child: (n, r) each."""
+        family, found, start = self.families[j], [], 0
+        for i, level in zip(family.parents, family.levels):
+            found.append(self.features.maps[i](coded[:, i])[:, :level] @ family.coefficients[start : start + level])
+            start += level
+        return found
+
+    def _has_levels(self, i: int) -> bool:
+        own = self.features.maps[i]
+        return isinstance(own, Indicators) and own.size > 1
+
+    def _scale(self, j: int) -> Floats:
+        """The column in terms of the features that it is as a child: (r,)."""
+        own = self.features.maps[j]
+        return np.array([own.deviation]) if isinstance(own, Curves) else self._level_values(j)[1:]
+
+    def _offset(self, j: int) -> float:
+        own = self.features.maps[j]
+        return own.mean if isinstance(own, Curves) else float(self._level_values(j)[0])
+
+    def _level_values(self, j: int) -> Floats:
+        """Offset and coefficients that give the number of a level from its features."""
+        own, coding = self.features.maps[j], self.codings[j]
+        assert isinstance(own, Indicators)
+        assert coding is not None
+        values = np.array([coding.values[coding.codes.index(code)] for code in range(len(coding.levels))])
+        return np.asarray(np.linalg.lstsq(np.column_stack([np.ones(len(values)), own.weights]), values)[0])
+
+
+def encode_rows(rows: Floats, codings: Sequence[Coding | None]) -> Floats:
+    """The rows with the codes of categories in the place of their numbers."""
+    if not any(codings):
+        return rows
+    coded = np.array(rows)
+    for j, coding in enumerate(codings):
+        if coding is not None:
+            coded[:, j] = coding.encode(rows[:, j])
+    return coded
 
 
 class Worlds:
@@ -155,15 +201,35 @@ class Worlds:
         self.parents = ParentCriterion.of(moments, penalty, mask, max_parents)
         self.canon = canonical_order(self.parents.correlation, self.names)
         self.back = np.argsort(self.canon)
-        self.sorted_rows = self.rows[:, self.canon]
+        kinds = dict(zip(table.names, table.kinds))
+        self.codings = tuple(
+            table.codings[name] if kinds[name] is Kind.CATEGORICAL and name in table.codings else None
+            for name in self.names
+        )
+        self.counts = [0 if coding is None else len(coding.levels) for coding in self.codings]
+        self.sorted_rows = encode_rows(self.rows, self.codings)[:, self.canon]
         self._features: dict[Mechanisms, Features] = {}
         self._scores: dict[World, BlockScore] = {}
+
+    def others(self) -> list[World]:
+        """The worlds beside the linear Gaussian one that the table can tell."""
+        d = len(self.names)
+        found: list[World] = []
+        if self.parents.n < FEWEST_ROWS_FOR_CURVES:
+            return found
+        shaped = d <= LARGEST_SHAPED and not any(self.counts)
+        if shaped:
+            found.append(World("linear", "any"))
+        if d <= LARGEST_CURVED:
+            found += [World("curved", "gaussian"), *([World("curved", "any")] * shaped)]
+        return found
 
     def score(self, world: World) -> BlockScore:
         """The score of a world, over columns in canonical order."""
         if world not in self._scores:
             if world.mechanisms not in self._features:
-                self._features[world.mechanisms] = Features.of(self.sorted_rows, curved=world.mechanisms == "curved")
+                counts, curved = [self.counts[k] for k in self.canon], world.mechanisms == "curved"
+                self._features[world.mechanisms] = Features.of(self.sorted_rows, counts, curved=curved)
             rows = self.sorted_rows if world.noise == "any" else None
             self._scores[world] = BlockScore.on(self._features[world.mechanisms], rows, self.penalty)
         return self._scores[world]
@@ -181,7 +247,7 @@ class Worlds:
         world: World,
         starts: Sequence[ArrayLike] = (),
         *,
-        effort: float = 1.0,
+        effort: float | None = 1.0,
         threads: int | None = None,
         deadline: Deadline | None = None,
         tell: Callable[[float], None] | None = None,
@@ -194,7 +260,7 @@ class Worlds:
         with search:
             end = search.run(given)
             order, adjacency, total, rivals, end = search.look_around(end)
-            fitted = search.fit(order, adjacency)
+            fitted = search.fit(order, adjacency, self.codings)
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
         return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
@@ -222,7 +288,7 @@ class _BlockSearch(_Search):
 
     def __init__(self, score: BlockScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
         super().__init__(criterion, None, canon, *options)
-        self.score, self.by_class = score, False
+        self.score, self.by_class = score, score.is_equivalent
         self.parents, self.allowed = criterion, criterion.rules(canon)[0]
 
     def open_chain(self, seed: int) -> OrderChain:
@@ -239,15 +305,15 @@ class _BlockSearch(_Search):
             return np.inf
         return self.score.score(target, [*given, source]) - self.score.score(target, given)
 
-    def fit(self, order: Integers, outward: Bools) -> Fitted:
+    def fit(self, order: Integers, outward: Bools, codings: tuple[Coding | None, ...]) -> Fitted:
         """The mechanisms of a graph and its order over the columns in their own order."""
         inward = outward[np.ix_(self.canon, self.canon)]
         with ExitStack() as stack:
             chain = _open_chain(stack, self.score, self.parents, self.canon, 0)
             chain.start(self.back[order].astype(np.int32))
             families = [self._fit_one(chain, j, np.flatnonzero(inward[:, j])) for j in range(self.d)]
-        return _in_own_order(self.score.features, families, self.canon, self.back)
-
+        features, renamed = _in_own_order(self.score.features, families, self.canon, self.back)
+        return Fitted(features, renamed, codings)
 
     def _fit_one(self, chain: BlockChain, j: int, parents: Integers) -> Family:
         """A column with parents at the levels that the search chose, if it did choose these parents."""
@@ -258,7 +324,9 @@ class _BlockSearch(_Search):
         return self.score.family(j, parents.tolist())
 
 
-def _in_own_order(features: Features, families: Sequence[Family], canon: Integers, back: Integers) -> Fitted:
+def _in_own_order(
+    features: Features, families: Sequence[Family], canon: Integers, back: Integers
+) -> tuple[Features, tuple[Family, ...]]:
     """Features and families with the columns as they were."""
     maps = tuple(features.maps[k] for k in back)
     levels = tuple(features.levels[k] for k in back)
@@ -269,7 +337,9 @@ def _in_own_order(features: Features, families: Sequence[Family], canon: Integer
         family = families[k]
         parents = tuple(int(canon[i]) for i in family.parents)
         renamed.append(Family(parents, family.levels, family.coefficients, family.misfit, family.shape, family.price))
-    return Fitted(Features(maps, at, levels, features.n, features.G[np.ix_(places, places)]), tuple(renamed))
+    shaped = tuple(features.shaped[k] for k in back)
+    G = features.G[np.ix_(places, places)]
+    return Features(maps, at, levels, shaped, features.n, G), tuple(renamed)
 
 
 def choose_world(
@@ -277,25 +347,27 @@ def choose_world(
 ) -> tuple[Answer | None, dict[World, float]]:
     """The answer of the world with the lowest score, None if that is the linear Gaussian one, and the scores.
 
-    It goes from one world to the next: of those that were not searched, the one that looks best at the order of the
-    best answer so far, as long as that is better than this answer by more than log n. A linear Gaussian table ends it
-    with three looks.
+    It goes from one world to the next: of those that were not searched, the one that gains most over the world of the
+    best answer so far, in the best parents of one of a few orders, as long as that is more than log n. A linear
+    Gaussian table ends it with a few looks. The shape of the noise is left out where a column is a category: the
+    numbers of its levels have none, so that it would orient every edge between the two.
     """
-    n, d = worlds.parents.n, len(worlds.names)
-    if n < FEWEST_ROWS_FOR_CURVES:
-        return None, {LINEAR: linear.score}
-    others = [World("linear", "any"), *([World("curved", "gaussian"), World("curved", "any")] * (d <= LARGEST_CURVED))]
-    scores, best, found = {LINEAR: linear.score}, None, linear
+    n = worlds.parents.n
+    scores, best, found, now = {LINEAR: linear.score}, None, linear, LINEAR
+    others = worlds.others()
     while others and not (deadline is not None and deadline.passed()):
-        looks = {world: worlds.look(world, found.order) for world in others}
-        world = min(looks, key=looks.__getitem__)
-        if looks[world] > found.score - log(n):
+        orders = [found.order, linear.order, linear.order[::-1]]
+        usual = [worlds.look(now, order) for order in orders]
+        gains = {(world, k): usual[k] - worlds.look(world, order) for world in others for k, order in enumerate(orders)}
+        (world, k), gain = max(gains.items(), key=lambda entry: entry[1])
+        if gain <= log(n):
             break
         others.remove(world)
-        answer = worlds.search(world, [found.order, linear.order], deadline=deadline, **options)
+        starts = [found.order, linear.order] if k < 2 else [found.order, orders[k]]
+        answer = worlds.search(world, starts, deadline=deadline, **options)
         scores[world] = answer.found.score
         if answer.found.score < found.score - log(n):
-            best, found = answer, answer.found
+            best, found, now = answer, answer.found, world
         if answer.found.end.kind.stopped:
             break
     return best, scores

@@ -15,12 +15,13 @@ from acyclic.data.features import FEWEST_ROWS_FOR_CURVES
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
-from acyclic.data.table import Table
+from acyclic.data.table import Table, explain_no_rows
 from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
 from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, LINEAR, Answer, Fitted, World, Worlds, choose_world
+from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
@@ -41,7 +42,7 @@ from acyclic.scores.equal_variances import EqualVariances
 from acyclic.scores.local import PenaltyChoice, PenaltyRule, bic_of_weights, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
-from acyclic.types import Callback, Floats, Integers
+from acyclic.types import Callback, Floats, Integers, Kind
 
 # Beyond this size a search over orders takes minutes.
 LARGEST_SEARCH = 500
@@ -94,6 +95,7 @@ class Auto(DagLearner):
     """
 
     method = "auto"
+    kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_EFFECTS, "effort": EFFORT}
 
     def __init__(
@@ -120,6 +122,8 @@ class Auto(DagLearner):
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         near = None if self.start is None else order_of_start(self.start, table.names)
         effort = resolve_effort(self.effort, self.time_limit)
+        if table.why_no_rows is not None and has_categories(table):
+            raise InputError("categories of more than two levels need rows: ", *explain_no_rows(table.why_no_rows))
         run = _Run(table, mask, monitor, self.random_state, effort, self.penalty, near)
         start = least_squares(table.moments.covariance, mask.required, mask)
         state = monitor.run(run.stages, State(start))
@@ -184,6 +188,9 @@ class _Run:
             state.finish(Ended.COMPLETE)
 
     def _explain(self, state: State) -> None:
+        if has_categories(self.table):
+            self._search_mixed(state)
+            return
         # Of many columns in equal units the order by variances is not worth to be polished.
         plain = self.moments.is_standardized and len(self.moments.names) > MANY_COLUMNS
         first = EqualVariance(penalty=self.price, polished=not plain)._find(
@@ -249,6 +256,17 @@ class _Run:
         cost = bic_of_weights(self.moments, weights, "equal" if equal else "unequal", self.price)
         return _Candidate(equal, weights, cost, EqualVariances.of(self.moments, weights))
 
+    def _search_mixed(self, state: State) -> None:
+        """Search with the levels of categories; where a line between numbers is not enough, with curves and shapes."""
+        effort = self.effort if self.near is None else 0.0
+        starts = [] if self.near is None else [self.near]
+        answer = self.worlds.search(LINEAR, starts, effort=effort, **self._options(state, mask=False))
+        self.answer, self.rivals = answer, answer.found.rivals
+        start = self.weigh(answer.found.weights, equal=False)
+        self._accept(state, start, answer.found.end)
+        if not answer.found.end.kind.stopped:
+            self._choose_world(state, start, answer.found, effort)
+
     def _choose_world(self, state: State, start: _Candidate, linear: FoundGraph, effort: float | None) -> None:
         """Go on where curves or the shape of the noise explain more than lines and normal noise."""
         if not self._has_worlds:
@@ -288,19 +306,37 @@ class _Run:
         }
 
 
+def has_categories(table: Table) -> bool:
+    """Whether a column is a category of more than two levels."""
+    columns = zip(table.kinds, (table.codings.get(name) for name in table.names))
+    return any(kind is Kind.CATEGORICAL and coding and len(coding.levels) > 2 for kind, coding in columns)
+
+
 def _orientation(best: _Candidate, answer: Answer | None) -> Orientation:
     if best.equal:
         return Orientation.EQUAL_VARIANCES
     if answer is None:
         return Orientation.INDEPENDENCE
-    return Orientation.CURVATURE if answer.fitted.curved.any() else Orientation.NOISE_SHAPE
+    world = answer.fitted.world
+    if world == LINEAR:
+        return Orientation.INDEPENDENCE
+    return Orientation.CURVATURE if world.mechanisms == "curved" else Orientation.NOISE_SHAPE
 
 
 def _orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
-    """Curves orient the edges of the columns that have one; of the others the shape of the noise does."""
+    """Curves orient the edges of the columns that have one; of the others the shape of the noise does.
+
+    Between a number and a category nothing does: the score of the levels is not a likelihood of theirs.
+    """
+    if fitted.world == LINEAR:
+        return {}
     bent = np.atleast_1d(fitted.curved.any(axis=0))
     kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
-    return {(i, j): kinds[bool(bent[i] or bent[j])] for i, j in np.argwhere(fitted.adjacency).tolist()}
+    level = [coding is not None for coding in fitted.codings]
+    return {
+        (i, j): Orientation.UNDETERMINED if level[i] or level[j] else kinds[bool(bent[i] or bent[j])]
+        for i, j in np.argwhere(fitted.adjacency).tolist()
+    }
 
 
 def _name_world(answer: Answer | None) -> dict[str, str]:

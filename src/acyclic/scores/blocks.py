@@ -134,6 +134,11 @@ class BlockScore(LocalScore):
         return len(self.features.maps)
 
     @property
+    def is_equivalent(self) -> bool:
+        """Whether equivalent graphs have the same score: with lines, levels and normal noise they do."""
+        return self.rows is None and all(len(levels) == 1 for levels in self.features.levels)
+
+    @property
     def shape_rows(self) -> int:
         """Rows that tell the shape of the noise."""
         return 0 if self.rows is None else self.rows.shape[1]
@@ -148,6 +153,8 @@ class BlockScore(LocalScore):
             starts.astype(np.int32),
             np.concatenate(features.levels).astype(np.int32),
             features.responses(),
+            np.array([isinstance(own, Curves) for own in features.maps], dtype=np.int32),
+            np.array(features.shaped, dtype=np.int32),
             self.moments,
             self.prices,
             features.n,
@@ -168,7 +175,9 @@ class BlockScore(LocalScore):
 
     def family(self, node: int, parents: Sequence[int]) -> Family:
         """A column with these parents, each at its best level: of all combinations if they are few, else by turns."""
-        offered = [self.features.levels[i] for i in parents]
+        # Curves are for numbers: a category has its levels from a line, lest the two directions be scored unlike.
+        most = None if isinstance(self.features.maps[node], Curves) else 1
+        offered = [self.features.levels[i][:most] for i in parents]
         if np.prod([len(levels) for levels in offered], dtype=float) <= _MOST_COMBINATIONS:
             return min((self.fit(node, parents, levels) for levels in product(*offered)), key=lambda f: f.score)
         best = self.fit(node, parents, [levels[0] for levels in offered])
@@ -202,7 +211,7 @@ class BlockScore(LocalScore):
             for i, level in zip(parents, levels)
         )
         shape = 0.0
-        if self.rows is not None and r == 1:
+        if self.rows is not None and features.shaped[node]:
             residual = self.rows[response[0]] - beta[:, 0] @ self.rows[own]
             shape = -max(2 * self.shape_rows * negentropy(residual) - self.shape_price, 0.0)
         misfit = features.n * float(np.log(values).sum())
