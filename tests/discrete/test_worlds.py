@@ -8,6 +8,7 @@ import acyclic
 from acyclic.data.table import read_table
 from acyclic.discrete.search import search_graph
 from acyclic.discrete.worlds import LINEAR, World, Worlds, choose_world
+from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.learners.auto import Auto
 
@@ -138,3 +139,21 @@ def test_bounds_on_weights_are_of_lines():
     knowledge = acyclic.Knowledge(signs={("x0", "x1"): "+"})
     result = acyclic.learn(draw(World("curved")), knowledge=knowledge)
     assert result.verdict.orientation is Orientation.INDEPENDENCE
+
+
+@pytest.mark.parametrize("world", WORLDS[1:])
+def test_order_search_takes_a_world_by_name(world):
+    X = draw(world)
+    model = acyclic.OrderSearch(mechanisms=world.mechanisms, noise=world.noise).fit(X)
+    np.testing.assert_array_equal(model.adjacency_matrix_ != 0, truth())
+    kind = Orientation.CURVATURE if world.mechanisms == "curved" else Orientation.NOISE_SHAPE
+    assert model.verdict_.orientation is kind
+    assert not hasattr(model, "cpdag_")
+
+
+def test_curves_need_rows_and_weights_without_bounds():
+    X = draw(World("curved"))
+    with pytest.raises(InputError):
+        acyclic.OrderSearch(mechanisms="curved").fit(read_table(X).moments)
+    with pytest.raises(InputError):
+        acyclic.OrderSearch(noise="any", knowledge=acyclic.Knowledge(signs={("x0", "x1"): "+"})).fit(X)

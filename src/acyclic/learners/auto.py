@@ -20,7 +20,7 @@ from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
-from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, LINEAR, Answer, Fitted, World, Worlds, choose_world
+from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, LINEAR, Answer, World, Worlds, choose_world
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
@@ -33,6 +33,8 @@ from acyclic.learners.ordering import (
     PENALTY_OR_EFFECTS,
     name_penalty,
     order_of_start,
+    orient_by_edge,
+    orient_world,
     resolve_effort,
     resolve_price,
 )
@@ -136,14 +138,14 @@ class Auto(DagLearner):
             orientation=_orientation(best, run.answer),
             settings={
                 "noise variances": "equal" if best.equal else "unequal",
-                **_name_world(run.answer),
+                **({} if run.answer is None else run.answer.fitted.world._asdict()),
                 **name_penalty(self.penalty),
             },
             threshold=self.threshold,
             cautions=tuple(_caution(table.moments, best, self.threshold)),
             details={**_details(run.price, best), **{f"score: {_say(w)}": s for w, s in run.scores.items()}},
             rivals=run.rivals,
-            by_edge={} if run.answer is None else _orient_by_edge(run.answer.fitted),
+            by_edge={} if run.answer is None else orient_by_edge(run.answer.fitted),
             mechanisms=None if run.answer is None else run.answer.fitted,
         )
 
@@ -315,32 +317,7 @@ def has_categories(table: Table) -> bool:
 def _orientation(best: _Candidate, answer: Answer | None) -> Orientation:
     if best.equal:
         return Orientation.EQUAL_VARIANCES
-    if answer is None:
-        return Orientation.INDEPENDENCE
-    world = answer.fitted.world
-    if world == LINEAR:
-        return Orientation.INDEPENDENCE
-    return Orientation.CURVATURE if world.mechanisms == "curved" else Orientation.NOISE_SHAPE
-
-
-def _orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
-    """Curves orient the edges of the columns that have one; of the others the shape of the noise does.
-
-    Between a number and a category nothing does: the score of the levels is not a likelihood of theirs.
-    """
-    if fitted.world == LINEAR:
-        return {}
-    bent = np.atleast_1d(fitted.curved.any(axis=0))
-    kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
-    level = [coding is not None for coding in fitted.codings]
-    return {
-        (i, j): Orientation.UNDETERMINED if level[i] or level[j] else kinds[bool(bent[i] or bent[j])]
-        for i, j in np.argwhere(fitted.adjacency).tolist()
-    }
-
-
-def _name_world(answer: Answer | None) -> dict[str, str]:
-    return {} if answer is None else dict(answer.fitted.world._asdict())
+    return Orientation.INDEPENDENCE if answer is None else orient_world(answer.fitted)
 
 
 def _say(world: World) -> str:

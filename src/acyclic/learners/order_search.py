@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,29 +14,40 @@ from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order
 from acyclic.discrete.search import search_graph
+from acyclic.discrete.worlds import LINEAR, Fitted, World, Worlds
+from acyclic.errors import InputError
 from acyclic.facts import Orientation
+from acyclic.judging.judge import Found
 from acyclic.learners.ordering import (
     EFFORT,
     PENALTY_OR_EFFECTS,
     OrderLearner,
     order_of_start,
+    orient_by_edge,
+    orient_world,
     resolve_effort,
     resolve_price,
 )
-from acyclic.ranges import Range
+from acyclic.ranges import Range, one_of
 from acyclic.running import Monitor, State
+from acyclic.scores.blocks import Mechanisms, NoiseShape
 from acyclic.scores.local import PenaltyChoice
 from acyclic.types import Callback, Floats
 
 
 class OrderSearch(OrderLearner):
-    """Learn a DAG by a search for the lowest Gaussian BIC: proved best up to 20 columns, over orders beyond.
+    """Learn a DAG by a search for the lowest BIC: of lines and normal noise proved best up to 20 columns.
 
-    Only correlations are used: units, standardisation and the order of the columns cannot change the result. What is
-    learned is an equivalence class, ``cpdag_``; the graph is one of its members.
+    With lines and normal noise only correlations are used, and what is learned is an equivalence class, ``cpdag_``; the
+    graph is one of its members. Curves and noise of another shape orient edges beyond that; they need rows. Units,
+    standardisation and the order of the columns cannot change the result.
 
     Parameters
     ----------
+    mechanisms : {"linear", "curved"}
+        How a column depends on its parents; each edge is a line or a curve, whichever costs less.
+    noise : {"gaussian", "any"}
+        Whether the shape of the noise may tell directions: by its negentropy, where that is worth its price.
     penalty : {"ebic", "bic", "strong", "effects"} or float
         Price of a parent, in units of −2 log-likelihood; see `price_of_parent`. "effects" lowers that of the extended
         BIC where effects are small; see `price_by_effects`.
@@ -69,11 +81,18 @@ class OrderSearch(OrderLearner):
 
     method = "order-search"
     orientation = Orientation.INDEPENDENCE
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_EFFECTS, "effort": EFFORT}
+    RANGES: ClassVar[Mapping[str, Range]] = {
+        "penalty": PENALTY_OR_EFFECTS,
+        "effort": EFFORT,
+        "mechanisms": one_of("linear", "curved"),
+        "noise": one_of("gaussian", "any"),
+    }
 
     def __init__(
         self,
         *,
+        mechanisms: Mechanisms = "linear",
+        noise: NoiseShape = "gaussian",
         penalty: PenaltyChoice = "ebic",
         threshold: float = 0.0,
         effort: float | None = None,
@@ -83,6 +102,8 @@ class OrderSearch(OrderLearner):
         callback: Callback | None = None,
         random_state: int = 0,
     ) -> None:
+        self.mechanisms = mechanisms
+        self.noise = noise
         self.penalty = penalty
         self.threshold = threshold
         self.effort = effort
@@ -92,6 +113,30 @@ class OrderSearch(OrderLearner):
         self.callback = callback
         self.random_state = random_state
 
+    @property
+    def needs_rows(self) -> bool:
+        """Curves and shapes do."""
+        return self._world != LINEAR
+
+    @property
+    def _world(self) -> World:
+        return World(self.mechanisms, self.noise)
+
+    def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        if mask.has_bounds and self._world != LINEAR:
+            raise InputError("bounds and signs of weights are of lines; leave them out, or take mechanisms = 'linear'")
+        self._fitted: Fitted | None = None
+        found = super()._find(table, mask, monitor)
+        if self._fitted is None:
+            return found
+        return replace(
+            found,
+            settings={**found.settings, **self._world._asdict()},
+            orientation=orient_world(self._fitted),
+            by_edge=orient_by_edge(self._fitted),
+            mechanisms=self._fitted,
+        )
+
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments = table.moments
         if self.start is None:
@@ -100,15 +145,15 @@ class OrderSearch(OrderLearner):
         else:
             first, effort = order_of_start(self.start, moments.names), 0.0
         self.price_ = resolve_price(self.penalty, moments, first, mask, monitor.deadline)
-        found = search_graph(
-            moments,
-            [first],
-            self.price_,
-            effort=effort,
-            mask=mask,
-            deadline=monitor.deadline,
-            tell=monitor.tell(state, "order search"),
-            random_state=self.random_state,
-        )
+        options: dict[str, Any] = {
+            "effort": effort,
+            "deadline": monitor.deadline,
+            "tell": monitor.tell(state, "order search"),
+            "random_state": self.random_state,
+        }
+        if self._world == LINEAR:
+            found = search_graph(moments, [first], self.price_, mask=mask, **options)
+        else:
+            _, found, self._fitted = Worlds(table, self.price_, mask=mask).search(self._world, [first], **options)
         self.order_, self.rivals_ = np.asarray(found.order), found.rivals
         state.accept(weights=found.weights, steps=found.kicks, end=found.end)

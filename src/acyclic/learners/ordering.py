@@ -15,6 +15,7 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Shared
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.search import search_orders
+from acyclic.discrete.worlds import LINEAR, Fitted
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
@@ -63,6 +64,30 @@ def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:
 def name_penalty(penalty: PenaltyChoice) -> dict[str, PenaltyChoice]:
     """The price as a setting that the verdict names, where it is not the usual one."""
     return {} if penalty == "ebic" else {"penalty": penalty}
+
+
+def orient_world(fitted: Fitted) -> Orientation:
+    """What orients the edges of mechanisms: their curves, the shape of their noise, or independence alone."""
+    world = fitted.world
+    if world == LINEAR:
+        return Orientation.INDEPENDENCE
+    return Orientation.CURVATURE if world.mechanisms == "curved" else Orientation.NOISE_SHAPE
+
+
+def orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
+    """Curves orient the edges of the columns that have one; of the others the shape of the noise does.
+
+    Between a number and a category nothing does: the score of the levels is not a likelihood of theirs.
+    """
+    if fitted.world == LINEAR:
+        return {}
+    bent = np.atleast_1d(fitted.curved.any(axis=0))
+    kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
+    level = [coding is not None for coding in fitted.codings]
+    return {
+        (i, j): Orientation.UNDETERMINED if level[i] or level[j] else kinds[bool(bent[i] or bent[j])]
+        for i, j in np.argwhere(fitted.adjacency).tolist()
+    }
 
 
 class OrderLearner(DagLearner):
