@@ -13,10 +13,19 @@ from acyclic.errors import Argument, InputError
 
 __all__ = ["MemoryNeeded", "available_memory", "check_memory", "memory_needed"]
 
-# Matrices (d, d) of float64 that are alive at once while moments are made, and checked and noted on.
-_MATRICES: Final = 4
+# Matrices (d, d) of float64 that are alive at once; one of booleans is an eighth.
+# Moments: the sums so far and those of a block, or covariances and the correlations that columns are noted by; and
+# booleans of these.
+_MATRICES_OF_MOMENTS: Final = 2.5
 # What rests on pairs of columns keeps counts and sums besides.
-_MATRICES_OF_PAIRS: Final = 10
+_MATRICES_OF_PAIRS: Final = 10.0
+# A search: covariances, the weights of a first graph, the two of prior knowledge; and its trees, which are so large for
+# each column and at most so large in all.
+_MATRICES_OF_SEARCH: Final = 2.25
+_TREE: Final = 400_000
+_TREES: Final = 550_000_000
+# Its answer: the weights found, besides, and booleans of all of them where they are judged.
+_MATRICES_OF_ANSWER: Final = 3.625
 # Less is not worth a word.
 _WORTH_A_WORD: Final = 2 << 30
 
@@ -26,12 +35,16 @@ class MemoryNeeded(UserWarning):
 
 
 def memory_needed(columns: int, missing: Missing = "error") -> int:
-    """Bytes that the moments of so many columns take while they are made, whatever the number of rows.
+    """The most bytes that moments of so many columns, and a graph that is learned from them, take at once.
 
-    >>> round(memory_needed(20_000) / 2**30)
-    12
+    Whatever the number of rows: these are not counted, nor what continuous methods need, which keep more matrices.
+
+    >>> round(memory_needed(20_000) / 2**30, 1)
+    10.8
     """
-    return 8 * columns**2 * (_MATRICES_OF_PAIRS if missing in ("pairwise", "em") else _MATRICES)
+    moments = _MATRICES_OF_PAIRS if missing in ("pairwise", "em") else _MATRICES_OF_MOMENTS
+    search = 8 * columns**2 * _MATRICES_OF_SEARCH + min(_TREES, _TREE * columns)
+    return round(max(8 * columns**2 * max(moments, _MATRICES_OF_ANSWER), search))
 
 
 def check_memory(columns: int, missing: Missing = "error") -> None:
@@ -42,7 +55,7 @@ def check_memory(columns: int, missing: Missing = "error") -> None:
     one that needs more than 2 GiB is announced by a `MemoryNeeded` warning, and read.
     """
     needed, available = memory_needed(columns, missing), available_memory()
-    said = f"a table of {columns} columns needs about {needed / 2**30:.1f} GiB of memory for its covariances"
+    said = f"a table of {columns} columns needs about {needed / 2**30:.1f} GiB of memory to be learned from"
     if available is not None and needed > available:
         few = Argument("columns", ["…"])
         raise InputError(f"{said}, but {available / 2**30:.1f} GiB are available; choose fewer with ", few)

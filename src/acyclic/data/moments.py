@@ -326,7 +326,8 @@ class Accumulator:
         notes = list(self._note_absences())
         with np.errstate(over="ignore", invalid="ignore"):
             if self._complete is not None and not self._has_holes:
-                return self._complete.moments(self.names, self._origin), notes
+                complete, self._complete = self._complete, None
+                return complete.moments(self.names, self._origin), notes
             if self._complete is not None:
                 self._incomplete.add_complete(*self._complete)
             found, done = self._incomplete.finish(self._origin)
@@ -463,7 +464,9 @@ class _Sums(NamedTuple):
     scatter: Floats
 
     def moments(self, names: tuple[str, ...], origin: Floats | float = 0.0) -> Moments:
-        return Moments(self.n, origin + self.mean, self.scatter / self.n, names)
+        """The moments; the scatter becomes the covariance, for of a wide table one more matrix would be felt."""
+        np.divide(self.scatter, self.n, out=self.scatter)
+        return Moments(self.n, origin + self.mean, self.scatter, names)
 
 
 def _merge(left: _Sums, right: _Sums) -> _Sums:

@@ -200,7 +200,10 @@ class _Search:
     def add(self, nodes: Integers | Order, others: Integers | Order) -> None:
         """Make nodes candidates of each other."""
         one, other = np.asarray(nodes, dtype=np.int64), np.asarray(others, dtype=np.int64)
-        self.pairs = np.union1d(self.pairs, np.concatenate([one * self.d + other, other * self.d + one]))
+        pairs = np.unique(np.concatenate([one * self.d + other, other * self.d + one]))
+        places = np.searchsorted(self.pairs, pairs)  # they are few beside those that are there: no need to sort these
+        new = np.append(self.pairs, -1)[places] != pairs
+        self.pairs = np.insert(self.pairs, places[new], pairs[new])
 
     def candidates(self) -> Candidates:
         nodes, others = np.divmod(self.pairs, self.d)

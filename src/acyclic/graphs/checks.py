@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from acyclic.errors import Argument, InputError, show_name, suggest
-from acyclic.types import Floats, Integers
+from acyclic.types import Bools, Floats, Integers
 
 EdgeDirection = Literal["from row to column", "from column to row"]
 
 
 def check_square(matrix: ArrayLike, what: str = "weights") -> Floats:
     """Give `matrix` as a finite float64 array of shape (d, d), d ≥ 1, without a copy if it is one."""
+    numbers = _check_shape(matrix, what).astype(np.float64, copy=False)
+    if not np.isfinite(numbers).all():
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        raise InputError(
+            f"{what}[{row}, {column}] is {numbers[row, column]}; every entry must be finite, "
+            "and 0 where there is no edge"
+        )
+    return numbers
+
+
+def check_marks(matrix: ArrayLike, what: str) -> Bools:
+    """Give where `matrix`, checked as by `check_square`, is not 0, as a new array; of booleans no floats are made."""
+    given = _check_shape(matrix, what)
+    return given.copy() if given.dtype == np.bool_ else check_square(given, what) != 0
+
+
+def _check_shape(matrix: ArrayLike, what: str) -> NDArray[Any]:
     try:
         given = np.asarray(matrix)
     except ValueError:
@@ -27,14 +44,7 @@ def check_square(matrix: ArrayLike, what: str = "weights") -> Floats:
         )
     if given.dtype.kind not in "biuf":
         raise InputError(f"{what} must hold real numbers or booleans, not values of type {given.dtype}")
-    numbers = given.astype(np.float64, copy=False)
-    if not np.isfinite(numbers).all():
-        row, column = np.argwhere(~np.isfinite(numbers))[0]
-        raise InputError(
-            f"{what}[{row}, {column}] is {numbers[row, column]}; every entry must be finite, "
-            "and 0 where there is no edge"
-        )
-    return numbers
+    return given
 
 
 def orient_matrix(matrix: ArrayLike, edge_direction: str) -> Floats:

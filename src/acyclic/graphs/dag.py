@@ -39,7 +39,7 @@ _MANY = 1000
 def _own(matrix: Floats) -> Floats:
     """A copy that nobody else can change."""
     frozen = not matrix.flags.writeable and matrix.flags.owndata and matrix.flags.c_contiguous
-    if frozen and len(matrix) > _MANY and not np.signbit(matrix[matrix == 0]).any():
+    if frozen and len(matrix) > _MANY and not (np.signbit(matrix) & (matrix == 0)).any():
         return matrix
     # Adding zero copies, and turns -0.0 into 0.0 so that equal graphs have equal bytes.
     return np.ascontiguousarray(matrix + 0.0)

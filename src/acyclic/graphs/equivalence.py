@@ -14,6 +14,7 @@ from acyclic.errors import InputError, show_name
 from acyclic.graphs.checks import (
     EdgeDirection,
     check_ends,
+    check_marks,
     check_names,
     check_square,
     match_names,
@@ -55,7 +56,7 @@ class Cpdag(Writable):
     undirected: Bools
 
     def __init__(self, names: Iterable[str] | None, directed: ArrayLike, undirected: ArrayLike) -> None:
-        arrows, lines = check_square(directed, "directed") != 0, check_square(undirected, "undirected") != 0
+        arrows, lines = check_marks(directed, "directed"), check_marks(undirected, "undirected")
         _check_mixed(arrows, lines)
         arrows.flags.writeable = lines.flags.writeable = False
         object.__setattr__(self, "names", check_names(names, len(arrows)))

@@ -272,7 +272,7 @@ def _explain_empty(
         return Fact.of(Empty.ONE_COLUMN)
     if not mask.allowed.any():
         return Fact.of(Empty.ALL_FORBIDDEN)
-    if not (S - np.diag(S.diagonal())).any():
+    if np.count_nonzero(S) == np.count_nonzero(S.diagonal()):
         return Fact.of(Empty.UNCORRELATED)
     if any(fact.kind is Removal.F_TEST for fact in removed):
         return Fact.of(Empty.UNTESTED)

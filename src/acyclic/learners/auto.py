@@ -335,8 +335,9 @@ def _details(price: float, best: _Candidate) -> dict[str, Any]:
 
 
 def _caution(moments: Moments, best: _Candidate, threshold: float) -> list[Fact[Caution]]:
-    cut, said = np.where(np.abs(best.weights) < threshold, 0.0, best.weights), []
-    if cut.any() and not best.equal and not best.test.accepted:
+    # Of very many columns a matrix of numbers more would be felt.
+    kept, said = (best.weights != 0) & ((best.weights >= threshold) | (best.weights <= -threshold)), []
+    if kept.any() and not best.equal and not best.test.accepted:
         said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
     if moments.is_standardized:
         said.append(Fact.of(Caution.STANDARDIZED))
