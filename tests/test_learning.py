@@ -165,6 +165,34 @@ class TestStopping:
         assert result.verdict.end.kind is Ended.INTERRUPTED
 
 
+class TestManyColumns:
+    """With fewer columns taken for many."""
+
+    LIMIT = 24
+
+    @pytest.fixture(autouse=True)
+    def few_are_many(self, monkeypatch):
+        for module in ("learners.auto", "learners.ordering", "learners.order_search", "discrete.search"):
+            monkeypatch.setattr(f"acyclic.{module}.MANY_COLUMNS", self.LIMIT)
+
+    @pytest.mark.parametrize("method", ["auto", "order-search"])
+    def test_it_is_told_that_no_other_graphs_were_compared(self, method):
+        for columns in (self.LIMIT, self.LIMIT + 1):
+            result = acyclic.learn(simulated(columns, 1, standardize=True).X, method=method)
+            told = [fact for fact in result.verdict.cautions if fact.kind is Caution.NOT_COMPARED]
+            many = columns > self.LIMIT
+            assert told == [Fact.of(Caution.NOT_COMPARED, columns=columns, limit=self.LIMIT)] * many
+            assert bool(result.verdict.margins) is not many
+
+    def test_it_is_not_told_where_graphs_are_never_compared(self):
+        for result in (
+            acyclic.learn(simulated(self.LIMIT + 1, 1).X),
+            acyclic.learn(simulated(self.LIMIT + 1, 1).X, method="equal-variance"),
+        ):
+            assert result.verdict.orientation is Orientation.EQUAL_VARIANCES
+            assert Caution.NOT_COMPARED not in {fact.kind for fact in result.verdict.cautions}
+
+
 class TestOddTables:
     def test_one_column(self):
         result = acyclic.learn(np.arange(10.0)[:, None])

@@ -200,6 +200,8 @@ class Caution(StrEnum):
     """Graphs whose score is within log n turn some of the edges."""
     DISPENSABLE = "dispensable"
     """Graphs whose score is within log n do without some of the edges."""
+    NOT_COMPARED = "not-compared"
+    """There are so many columns that no other graph was compared with the answer: it has neither margins nor rivals."""
     STANDARDIZED = "standardized"
     FEW_ROWS = "few-rows"
     TABLE_CHANGED = "table-changed"

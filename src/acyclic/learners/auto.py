@@ -31,6 +31,7 @@ from acyclic.learners.golem import Golem
 from acyclic.learners.ordering import (
     EFFORT,
     PENALTY_OR_EFFECTS,
+    caution_uncompared,
     name_penalty,
     order_of_start,
     orient_by_edge,
@@ -341,6 +342,8 @@ def _caution(moments: Moments, best: _Candidate, threshold: float) -> list[Fact[
         said.append(Fact.of(Caution.UNEQUAL_VARIANCES, spread=best.test.spread))
     if moments.is_standardized:
         said.append(Fact.of(Caution.STANDARDIZED))
+    if not best.equal:
+        said.extend(caution_uncompared(len(moments.names)))
     if moments.n <= 2 * len(moments.names):
         said.append(Fact.of(Caution.FEW_ROWS, rows=moments.n, columns=len(moments.names)))
     return said

@@ -13,6 +13,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.order import equal_variance_order
+from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import search_graph
 from acyclic.discrete.worlds import LINEAR, Fitted, World, Worlds
 from acyclic.errors import InputError
@@ -81,6 +82,7 @@ class OrderSearch(OrderLearner):
 
     method = "order-search"
     orientation = Orientation.INDEPENDENCE
+    compares = True
     RANGES: ClassVar[Mapping[str, Range]] = {
         "penalty": PENALTY_OR_EFFECTS,
         "effort": EFFORT,
@@ -138,12 +140,14 @@ class OrderSearch(OrderLearner):
         )
 
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
-        moments = table.moments
-        if self.start is None:
-            first = equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)
-            effort = resolve_effort(self.effort, self.time_limit)
+        moments, starts, effort = table.moments, [], 0.0
+        if self.start is not None:
+            starts = [order_of_start(self.start, moments.names)]
         else:
-            first, effort = order_of_start(self.start, moments.names), 0.0
+            effort = resolve_effort(self.effort, self.time_limit)
+            if len(moments.names) <= MANY_COLUMNS:  # the search of many columns has a start of its own
+                starts = [equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)]
+        first = starts[0] if starts else np.arange(len(moments.names))
         self.price_ = resolve_price(self.penalty, moments, first, mask, monitor.deadline)
         options: dict[str, Any] = {
             "effort": effort,
@@ -152,8 +156,8 @@ class OrderSearch(OrderLearner):
             "random_state": self.random_state,
         }
         if self._world == LINEAR:
-            found = search_graph(moments, [first], self.price_, mask=mask, **options)
+            found = search_graph(moments, starts, self.price_, mask=mask, **options)
         else:
-            _, found, self._fitted = Worlds(table, self.price_, mask=mask).search(self._world, [first], **options)
+            _, found, self._fitted = Worlds(table, self.price_, mask=mask).search(self._world, starts, **options)
         self.order_, self.rivals_ = np.asarray(found.order), found.rivals
         state.accept(weights=found.weights, steps=found.kicks, end=found.end)

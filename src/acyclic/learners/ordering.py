@@ -14,10 +14,11 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Shared
 from acyclic.discrete.rivals import Rivals
+from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import search_orders
 from acyclic.discrete.worlds import LINEAR, Fitted
 from acyclic.errors import InputError
-from acyclic.facts import Orientation
+from acyclic.facts import Caution, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
@@ -59,6 +60,13 @@ def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:
     if weights.shape != (len(names), len(names)):
         raise InputError(f"start has the shape {weights.shape}; give weights of {len(names)} × {len(names)} columns")
     return Dag(weights, names).order
+
+
+def caution_uncompared(columns: int) -> tuple[Fact[Caution], ...]:
+    """That a search of so many columns compares no other graphs with its answer, where it does not."""
+    if columns <= MANY_COLUMNS:
+        return ()
+    return (Fact.of(Caution.NOT_COMPARED, columns=columns, limit=MANY_COLUMNS),)
 
 
 def name_penalty(penalty: PenaltyChoice) -> dict[str, PenaltyChoice]:
@@ -103,6 +111,8 @@ class OrderLearner(DagLearner):
 
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY}
     orientation: ClassVar[Orientation]
+    compares: ClassVar[bool] = False
+    """Whether the graph is compared with others, where the columns are not too many for that."""
     penalty: PenaltyChoice
     threshold: float
     order_: Integers
@@ -129,5 +139,6 @@ class OrderLearner(DagLearner):
             threshold=self.threshold,
             settings=name_penalty(self.penalty),
             details={"price of a parent": self.price_},
+            cautions=caution_uncompared(len(moments.names)) if self.compares else (),
             rivals=self.rivals_,
         )

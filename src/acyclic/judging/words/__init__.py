@@ -169,6 +169,10 @@ CAUTIONS = {
         "{limit:.2g} (log n) turns it"
     ),
     Caution.DISPENSABLE: "{count} of {edges} edges are missing in some class whose score is within {limit:.2g} (log n)",
+    Caution.NOT_COMPARED: (
+        "beyond {limit} columns, here {columns}, no other graphs are compared with the answer: it has no margins and "
+        "no alternatives, and near-ties are not told"
+    ),
     Caution.STANDARDIZED: "all columns have the same variance, as after standardising: their units can orient no edge",
     Caution.FEW_ROWS: "there are {rows:g} rows for {columns} columns: weak edges cannot be told from chance",
     Caution.TABLE_CHANGED: "the table is no longer the one of the run that was to be repeated",
