@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from acyclic.graphs.equivalence import Cpdag
     from acyclic.learners import DagLearner
     from acyclic.result import Result
-    from acyclic.types import Floats
 
 Flat = Parameter(name="*")
 Switch = Annotated[bool, Parameter(negative=())]
@@ -241,6 +240,9 @@ def simulate(
     scheme: str = "raw",
     weight_range: tuple[float, float] | None = None,
     variances: tuple[float, float] | None = None,
+    linear_share: float = 0.0,
+    least_share: float = 0.0,
+    outliers: float = 0.0,
     standardize: Switch = False,
     seed: Whole = 0,
     out: Path = Path("simulated"),
@@ -262,7 +264,8 @@ def simulate(
         ER or SF with the number of edges per node, such as ER2 or SF4; or a graph (.json .csv .graphml .dot .dagitty)
         or a result.json, of which the edges are taken and not the weights.
     sem
-        linear, mlp, mim, gp, gp-add, sin or cos.
+        linear, mlp, mim, gp, gp-add, sin or cos; categorical, or mixed: half of the columns are categories, which are
+        written as text.
     noise
         Law of the noise: gaussian, exponential, gumbel, laplace, uniform, t3 or t5.
     scheme
@@ -272,6 +275,12 @@ def simulate(
         Smallest and largest size of a weight; 0.5 2 by default.
     variances
         Smallest and largest variance of the noise; all 1 by default.
+    linear_share
+        Share of the edges that are linear, of a curved sem.
+    least_share
+        Share of the variance of its child that each parent explains at least; for linear, cos and gp-add.
+    outliers
+        Share of the rows that are multiplied by 20.
     standardize
         Scale every column to mean 0 and variance 1.
     seed
@@ -286,11 +295,13 @@ def simulate(
 
     check_free(out, ("table.csv", "graph.json"), force=force)
     law: dict[str, Any] = {"sem": sem, "noise": noise, "scheme": scheme, "standardize": standardize}
+    law |= {"linear_share": linear_share, "least_share": least_share, "outliers": outliers}
     if variances is not None:
         law["variances"] = variances
     edges = _member(Path(graph)) if Path(graph).suffix else graph
     data = drawn(nodes, rows, graph=edges, weight_range=weight_range, **law, random_state=seed)
-    folder = _write_table(data.X, data.names, {"graph": data.graph}, out, force)
+    cells = [[_cell(x, q) for x, q in zip(row, data.levels)] for row in data.X.tolist()]
+    folder = _write_table(cells, data.names, {"graph": data.graph}, out, force)
     columns, n_edges = len(data.names), data.graph.n_edges
     output.data({"folder": str(folder), "rows": rows, "nodes": columns, "edges": n_edges})
     output.say(f"{rows} rows, {columns} columns, {n_edges} edges. {listed(folder)}")
@@ -458,19 +469,26 @@ def _write_dataset(name: str, rows: Literal["observational", "all"], folder: Pat
 
     data = load(name)
     if isinstance(data, GaussianNetwork):
-        return _write_table(data.sample(1000), data.names, {"graph": data.graph}, folder, force)
+        return _write_table(data.sample(1000).tolist(), data.names, {"graph": data.graph}, folder, force)
     sachs = load_sachs(rows)
     graphs = {f"graph-{key}": graph for key, graph in sachs.graphs.items()}
-    return _write_table(sachs.X, sachs.names, graphs, folder, force)
+    return _write_table(sachs.X.tolist(), sachs.names, graphs, folder, force)
 
 
-def _write_table(X: Floats, names: Sequence[str], graphs: dict[str, Dag], folder: Path, force: bool) -> Path:
+def _cell(value: float, levels: int) -> float | str:
+    """A number as it is, a category by a letter."""
+    return "abcdefghijklmnopqrstuvwxyz"[int(value)] if levels else value
+
+
+def _write_table(
+    rows: list[list[Any]], names: Sequence[str], graphs: dict[str, Dag], folder: Path, force: bool
+) -> Path:
     from acyclic.graphs.csv_text import defuse
     from acyclic.report.folder import write_files
 
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(map(defuse, names))
-    writer.writerows(X.tolist())
+    writer.writerows(rows)
     files = {"table.csv": text.getvalue(), **{f"{name}.json": graph.to_json() for name, graph in graphs.items()}}
     return write_files(files, folder, force=force)

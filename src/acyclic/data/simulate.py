@@ -5,39 +5,35 @@ as they were, all methods see the same graph, and a larger n adds rows below the
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
-from scipy.special import expit
 
+from acyclic.data.categories import add_effects, draw_from_logits, draw_from_table, draw_levels
+from acyclic.data.mechanisms import ADDITIVE, BLOCK, Nonlinear, lift_shares, respond, respond_apart, signed_uniform
+from acyclic.data.noises import Noise, noise_deviation, standard_noise
 from acyclic.data.schemes import draw_onion, standardize_after, standardize_inside
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
 from acyclic.ranges import ARRAY, FLAG, NONE, SEEDS, TEXT, an_instance, each, number, one_of, takes, whole
-from acyclic.types import Bools, Floats
+from acyclic.types import Bools, Floats, Integers
 
 RandomState: TypeAlias = int | SeedSequence | Generator
-Noise: TypeAlias = Literal["gaussian", "exponential", "gumbel", "laplace", "uniform", "t3", "t5"]
-Nonlinear: TypeAlias = Literal["cos", "sin", "mlp", "mim", "gp", "gp-add"]
-Sem: TypeAlias = Literal["linear", Nonlinear]
+Sem: TypeAlias = Literal["linear", Nonlinear, "mixed", "categorical"]
 Scheme: TypeAlias = Literal["raw", "standardized", "iscm", "dao"]
 
-# Rows are computed in whole blocks and the surplus is cut off: the first rows then undergo the same vector
-# instructions and BLAS calls whatever n is.
-_BLOCK: Final = 64
-_JITTER: Final = 1e-8
-_HIDDEN_UNITS: Final = 100
 _COUNT: Final = whole(least=1, most=10**9)
 _NOISE: Final = one_of(*get_args(Noise))
 _STREAMS: Final = SEEDS | an_instance("a Generator", Generator)
 _WEIGHT_RANGE: Final = (0.5, 2.0)
+_SHARE: Final = number(least=0, most=1)
+# By what a row that is an outlier is multiplied.
+_WILD: Final = 20.0
 
 
 @takes(n_nodes=_COUNT, random_state=_STREAMS)
@@ -85,7 +81,7 @@ def random_weights(adjacency: ArrayLike, low: float = 0.5, high: float = 2.0, ra
     if not 0 <= low <= high < np.inf or not high > 0:
         raise InputError(f"the weights are to lie between low={low} and high={high}; give 0 <= low <= high, high > 0")
     (rng,) = _streams(random_state, 1)
-    return np.where(present, _signed_uniform(low, high, present.shape, rng), 0.0)
+    return np.where(present, signed_uniform(low, high, present.shape, rng), 0.0)
 
 
 @takes(n=_COUNT, noise=_NOISE, random_state=_STREAMS)
@@ -113,7 +109,7 @@ def linear_sem(
     random_state : int, SeedSequence or Generator
         As in `random_dag`.
     """
-    return _rows(_as_dag(weights), n, "linear", noise, scale, *_streams(random_state, 2))
+    return _rows(_as_dag(weights), n, "linear", noise, scale, *_streams(random_state, 2)).rows
 
 
 @takes(n=_COUNT, kind=one_of(*get_args(Nonlinear)), noise=_NOISE, random_state=_STREAMS)
@@ -143,7 +139,7 @@ def nonlinear_sem(
     noise, scale, random_state
         As in `linear_sem`, which draws the same noise from the same random state.
     """
-    return _rows(_as_dag(weights), n, kind, noise, scale, *_streams(random_state, 2))
+    return _rows(_as_dag(weights), n, kind, noise, scale, *_streams(random_state, 2)).rows
 
 
 @takes(noise=_NOISE)
@@ -157,7 +153,7 @@ def population_covariance(weights: Dag | ArrayLike, scale: ArrayLike = 1.0, nois
            [2., 5.]])
     """
     dag = _as_dag(weights)
-    deviation = _scales(scale, dag.n_nodes) * _deviation(noise)
+    deviation = _scales(scale, dag.n_nodes) * noise_deviation(noise)
     spread = deviation[:, None] * (np.eye(dag.n_nodes) + dag.total_effects())
     return np.asarray(spread.T @ spread)
 
@@ -169,11 +165,16 @@ class Simulation:
     Attributes
     ----------
     graph : Dag
-        The true graph. Its weights are the coefficients of the model, or 1 on each edge of mlp, mim and gp.
+        The true graph. Its weights are the coefficients of the model, or 1 on each edge that has none: of mlp, mim and
+        gp, and where an end is a category.
     X, scale : ndarrays of shape (n, d) and (d,), read-only
         The rows, and the scale of each node's noise as in `linear_sem`.
     noise, sem, scheme : str
         The law of the noise, the kind of mechanism, and what was done about the units.
+    linear : ndarray of bool, shape (d, d), read-only
+        The edges that are linear.
+    levels : tuple of int
+        How many levels a column has that is a category, whose rows are codes 0, 1, …; 0 for a number.
     """
 
     graph: Dag
@@ -181,7 +182,9 @@ class Simulation:
     scale: Floats
     noise: Noise
     sem: Sem
-    scheme: Scheme = "raw"
+    scheme: Scheme
+    linear: Bools
+    levels: tuple[int, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -197,6 +200,9 @@ class Simulation:
     noise=_NOISE,
     scheme=one_of(*get_args(Scheme)),
     weight_range=each(number(least=0), size=2) | NONE,
+    linear_share=_SHARE,
+    least_share=_SHARE,
+    outliers=_SHARE,
     standardize=FLAG,
     random_state=_STREAMS,
 )
@@ -210,6 +216,9 @@ def simulate(
     scheme: Scheme = "raw",
     variances: Literal["equal"] | tuple[float, float] | ArrayLike = "equal",
     weight_range: tuple[float, float] | None = None,
+    linear_share: float = 0.0,
+    least_share: float = 0.0,
+    outliers: float = 0.0,
     standardize: bool = False,
     random_state: RandomState = 0,
 ) -> Simulation:
@@ -223,7 +232,16 @@ def simulate(
         A kind of random graph as in `random_dag`, or a graph of your own, of which the edges are taken and not the
         weights (`linear_sem` takes those too).
     sem, noise : str
-        ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`.
+        ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`. Or with categories of two to four
+        levels, `levels` of the result, whose rows are codes:
+
+        ``"categorical"``: all columns are. Given each combination of its parents' levels, the probabilities of a node's
+        levels are a draw of Dirichlet(1, …, 1): all of them are equally likely (Heckerman, Geiger & Chickering 1995).
+        There is no noise besides.
+        ``"mixed"``: a random half of them is (d/2, rounded down). A number is the sum of its parents, lines of numbers
+        and effects of levels, and noise; a category has log-odds that are such sums (additive multinomial logit, as the
+        conditionals of Lee & Hastie 2015). Intercepts are uniform on ±0.5, effects and slopes on ±[0.5, 2]. With
+        ``scheme="iscm"`` log-odds do not grow along the order.
     scheme : {"raw", "standardized", "iscm", "dao"}
         What is done about the units, in which raw rows nearly give the causal order away. All but ``"raw"`` are for
         linear models, in which every column then has variance 1 in the population; `graph` and `scale` of the result
@@ -241,6 +259,15 @@ def simulate(
         The squares of the noise scales: all 1, drawn uniformly from a range (a tuple), or given by node.
     weight_range : tuple (low, high), optional
         As in `random_weights`; (0.5, 2) by default.
+    linear_share : float
+        With which probability an edge of a curved `sem` is linear, its coefficient from `weight_range`, and added to
+        what the other parents do (as Xu et al. 2024, CaPS). The edges that are linear at one share also are at larger
+        ones.
+    least_share : float
+        Which share of the variance of its child each parent explains at least: the parts of weaker ones are multiplied
+        by what is needed. For parents that add up: linear, cos and gp-add. The first rows then depend on n.
+    outliers : float
+        The probability of a row to be multiplied by 20, but for categories (gross errors, Tukey 1960).
     standardize : bool
         Bring each column to sample mean 0 and variance 1. Graph and scale stay those of the rows before, and the first
         rows then depend on n.
@@ -254,29 +281,64 @@ def simulate(
     >>> honest = simulate(n_nodes=20, graph="ER4", scheme="dao")
     >>> bool(np.allclose(population_covariance(honest.graph, honest.scale).diagonal(), 1))
     True
+    >>> half = simulate(8, 100, graph="ER1", sem="gp-add", linear_share=0.5, least_share=0.05, random_state=3)
+    >>> int(half.linear.sum()), half.graph.n_edges
+    (6, 9)
+    >>> simulate(4, 100, graph="ER1", sem="mixed", random_state=1).levels
+    (3, 2, 0, 0)
     """
     graph_rng, weight_rng, scale_rng, mechanism_rng, noise_rng = _streams(random_state, 5)
     _check_scheme(scheme, sem, variances, weight_range)
+    _check_shares(scheme, sem, linear_share, least_share)
     adjacency, names = _edges(graph, n_nodes, graph_rng)
     if scheme == "dao":
         weights, shares = draw_onion(adjacency, weight_rng)
-        scale = np.sqrt(shares) / _deviation(noise)
+        scale = np.sqrt(shares) / noise_deviation(noise)
     else:
-        weighted = sem in ("linear", "cos", "sin")
         span = _WEIGHT_RANGE if weight_range is None else weight_range
-        weights = random_weights(adjacency, *span, weight_rng) if weighted else adjacency.astype(np.float64)
+        weights = random_weights(adjacency, *span, weight_rng)
         scale = _draw_scales(variances, len(adjacency), scale_rng)
+    linear = _draw_linear(adjacency, sem, linear_share, weight_rng.spawn(1)[0])
     if sem == "linear" and scheme in ("iscm", "standardized"):
         weights, scale = _to_unit_variance(scheme, weights, scale, noise)
-    dag, inside = Dag(weights, names), scheme == "iscm" and sem != "linear"
+    if sem not in ("linear", "cos", "sin", "mixed"):
+        weights = np.where(linear, weights, adjacency)
+    inside = scheme == "iscm" and sem != "linear"
     if (standardize or inside) and n < 2:
         raise InputError("standardising needs at least 2 rows; give a larger n")
-    X = _rows(dag, n, sem, noise, scale, mechanism_rng, noise_rng, inside=inside)
+    how = {"linear": linear, "least_share": least_share, "inside": inside}
+    X, weights, levels = _rows(Dag(weights, names), n, sem, noise, scale, mechanism_rng, noise_rng, **how)
+    numbers = np.array(levels) == 0
+    if outliers:
+        X[np.ix_(noise_rng.spawn(1)[0].random(int(n)) < outliers, numbers)] *= _WILD
     if standardize:
-        X = (X - X.mean(axis=0)) / X.std(axis=0)
-    X.setflags(write=False)
-    scale.setflags(write=False)
-    return Simulation(dag, X, scale, noise, sem, scheme)
+        X[:, numbers] = (X[:, numbers] - X[:, numbers].mean(axis=0)) / X[:, numbers].std(axis=0)
+    if sem == "mixed":
+        linear = adjacency & numbers & numbers[:, None]
+        weights = np.where(linear, weights, adjacency)
+    for array in (X, scale, linear):
+        array.setflags(write=False)
+    return Simulation(Dag(weights, names), X, scale, noise, sem, scheme, linear, levels)
+
+
+def _draw_linear(adjacency: Bools, sem: Sem, share: float, rng: Generator) -> Bools:
+    """Which edges are linear."""
+    if sem == "linear":
+        return np.array(adjacency)
+    if not share:
+        return np.zeros_like(adjacency)
+    return adjacency & (rng.random(adjacency.shape) < share)
+
+
+def _check_shares(scheme: str, sem: str, linear_share: float, least_share: float) -> None:
+    if linear_share and sem in ("mixed", "categorical"):
+        raise InputError(f"linear_share is for curved models, and sem is {sem!r}; leave it out, or give sem='gp-add'")
+    if least_share and sem not in ADDITIVE:
+        raise InputError(
+            f"least_share is for parents that add up, and sem is {sem!r}; give one of {', '.join(map(repr, ADDITIVE))}"
+        )
+    if least_share and sem == "linear" and scheme != "raw":
+        raise InputError(f"least_share changes weights, and scheme={scheme!r} sets them; give scheme='raw'")
 
 
 def _check_scheme(scheme: str, sem: str, variances: object, weight_range: object) -> None:
@@ -299,12 +361,12 @@ def _edges(graph: str | Dag | ArrayLike, n_nodes: int | None, rng: Generator) ->
 
 def _to_unit_variance(scheme: str, weights: Floats, scale: Floats, noise: Noise) -> tuple[Floats, Floats]:
     """Weights and noise scales of the model in which each column has variance 1: made so at once, or at the end."""
-    variances = (scale * _deviation(noise)) ** 2
+    variances = (scale * noise_deviation(noise)) ** 2
     if scheme == "iscm":
         weights, variances = standardize_inside(weights, variances)
     else:
         weights, variances = standardize_after(weights, variances, population_covariance(weights, scale, noise))
-    return weights, np.sqrt(variances) / _deviation(noise)
+    return weights, np.sqrt(variances) / noise_deviation(noise)
 
 
 def _streams(random_state: RandomState, count: int) -> list[Generator]:
@@ -347,16 +409,6 @@ def _scale_free(d: int, k: int, distinct: bool, rng: Generator) -> NDArray[np.bo
     return triangle
 
 
-def _signed_uniform(low: float, high: float, shape: int | tuple[int, ...], rng: Generator) -> Floats:
-    signs = np.where(rng.random(shape) < 0.5, -1.0, 1.0)
-    return signs * np.maximum(rng.uniform(low, high, shape), np.finfo(float).tiny)
-
-
-def _deviation(noise: Noise) -> float:
-    """The standard deviation of the noise at scale 1."""
-    return np.pi / np.sqrt(6) if noise == "gumbel" else 1.0
-
-
 def _as_dag(weights: Dag | ArrayLike) -> Dag:
     return weights if isinstance(weights, Dag) else Dag(weights)
 
@@ -379,6 +431,12 @@ def _draw_scales(variances: str | tuple[float, float] | ArrayLike, d: int, rng: 
     return np.sqrt(rng.uniform(given[0], given[1], d) if is_range else given)
 
 
+class _Drawn(NamedTuple):
+    rows: Floats
+    weights: Floats
+    levels: tuple[int, ...]
+
+
 def _rows(
     dag: Dag,
     n: int,
@@ -387,99 +445,78 @@ def _rows(
     scale: ArrayLike,
     mechanism_rng: Generator,
     noise_rng: Generator,
-    *,
-    inside: bool = False,
-) -> Floats:
-    """Rows of a model; inside: each column has sample mean 0 and variance 1 before its children use it."""
-    n, d, weights = int(n), dag.n_nodes, dag.weights
-    shape = (-(-n // _BLOCK) * _BLOCK, d)
-    columns = np.ascontiguousarray((_scales(scale, d) * _standard_noise(noise, shape, noise_rng)).T)
-    streams = mechanism_rng.spawn(d)
-    for j in sort_topologically(weights):
-        parents = np.flatnonzero(weights[:, j])
+    **how: Any,
+) -> _Drawn:
+    """Rows of a model, and its weights and levels."""
+    n, d = int(n), dag.n_nodes
+    shape = (-(-n // BLOCK) * BLOCK, d)
+    noises = np.ascontiguousarray((_scales(scale, d) * standard_noise(noise, shape, noise_rng)).T)
+    model = _Model(np.array(dag.weights), sem, noises, n, mechanism_rng.spawn(d), **how)
+    if sem in ("mixed", "categorical"):
+        kind_rng, uniform_rng = noise_rng.spawn(2)
+        place = kind_rng.permutation(d)
+        model.levels = draw_levels(place < (d // 2 if sem == "mixed" else d), kind_rng)
+        model.uniform = np.ascontiguousarray(uniform_rng.random(shape).T)
+    for j in sort_topologically(dag.weights):
+        model.add_column(j)
+    return _Drawn(np.ascontiguousarray(model.columns[:, :n].T), model.weights, tuple(model.levels.tolist()))
+
+
+class _Model:
+    """A model whose columns (d, n) are computed one after the other, causes first.
+
+    inside: each number has sample mean 0 and variance 1 before its children use it. least_share: each parent explains
+    at least this share of the variance of its child.
+    """
+
+    def __init__(
+        self,
+        weights: Floats,
+        sem: Sem,
+        noises: Floats,
+        n: int,
+        streams: list[Generator],
+        *,
+        linear: Bools | None = None,
+        least_share: float = 0.0,
+        inside: bool = False,
+    ) -> None:
+        self.weights, self.sem, self.columns, self.n, self.streams = weights, sem, noises, n, streams
+        self.linear = np.zeros(weights.shape, dtype=np.bool_) if linear is None else linear
+        self.least_share, self.inside = least_share, inside
+        self.levels: Integers = np.zeros(len(weights), dtype=np.intp)
+        self.uniform = np.empty((0, 0))
+
+    def add_column(self, j: int) -> None:
+        parents = np.flatnonzero(self.weights[:, j])
+        if self.levels[j]:
+            self.columns[j] = self._category(j, parents)
+            return
         if parents.size:
-            columns[j] += _MECHANISMS[sem](weights[parents, j], columns[parents], streams[j])
-        if inside:
-            columns[j] = (columns[j] - columns[j, :n].mean()) / columns[j, :n].std()
-    return np.ascontiguousarray(columns[:, :n].T)
+            self.columns[j] += self._signal(j, parents)
+        if self.inside:
+            column = self.columns[j, : self.n]
+            self.columns[j] = (self.columns[j] - column.mean()) / column.std()
 
+    def _signal(self, j: int, parents: Integers) -> Floats:
+        given = self.weights[parents, j], self.columns[parents], self.linear[parents, j]
+        if self.sem == "mixed":
+            weights, inputs, _ = given
+            return np.asarray(add_effects(1, weights, self.levels[parents], inputs, self.streams[j])[0])
+        if not self.least_share:
+            return respond(self.sem, *given, self.streams[j])
+        parts = respond_apart(self.sem, *given, self.streams[j])
+        factors = lift_shares(parts[:, : self.n], self.columns[j, : self.n], self.least_share)
+        if self.sem != "gp-add":
+            self.weights[parents, j] *= factors
+        else:
+            self.weights[parents, j] *= np.where(self.linear[parents, j], factors, 1.0)
+        return np.asarray((factors[:, None] * parts).sum(axis=0))
 
-def _standard_noise(noise: Noise, shape: tuple[int, int], rng: Generator) -> Floats:
-    if noise == "gumbel":
-        return rng.gumbel(size=shape)
-    if noise in ("t3", "t5"):
-        freedom = int(noise[1])
-        return np.asarray(rng.standard_t(freedom, shape) * np.sqrt((freedom - 2) / freedom))
-    draws: dict[str, Callable[[], Floats]] = {
-        "gaussian": lambda: rng.standard_normal(shape),
-        "exponential": lambda: rng.standard_exponential(shape),
-        "laplace": lambda: rng.laplace(0.0, np.sqrt(0.5), shape),
-        "uniform": lambda: rng.uniform(-np.sqrt(3), np.sqrt(3), shape),
-    }
-    return draws[noise]()
-
-
-# A mechanism takes the coefficients (p,) of the parents, their columns (p, n) and a stream of its own. It
-# adds column to column: a matrix product may round the first rows otherwise when n changes.
-
-
-def _linear(coefficients: Iterable[float], inputs: Iterable[Floats], rng: Generator | None = None) -> Floats:
-    first, *others = (c * x for c, x in zip(coefficients, inputs))
-    return sum(others, start=first)
-
-
-def _cos(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    return _linear(coefficients, np.cos(inputs + 1))
-
-
-def _sin(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    index = _linear(coefficients, inputs + 0.5)
-    return 2 * np.sin(index) + index
-
-
-def _mlp(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    first = _signed_uniform(0.5, 2.0, (_HIDDEN_UNITS, len(inputs)), rng)
-    second = _signed_uniform(0.5, 2.0, _HIDDEN_UNITS, rng)
-    return _linear(second, (expit(_linear(unit, inputs)) for unit in first))
-
-
-def _mim(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    first, second, third = (_linear(w, inputs) for w in _signed_uniform(0.5, 2.0, (3, len(inputs)), rng))
-    return np.tanh(first) + np.cos(second) + np.sin(third)
-
-
-def _gp(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    return _process_draw(inputs, rng.standard_normal((inputs.shape[1],)))
-
-
-def _gp_add(coefficients: Floats, inputs: Floats, rng: Generator) -> Floats:
-    normals = rng.standard_normal(inputs.shape[::-1]).T
-    return _linear(np.ones(len(inputs)), (_process_draw(x[None], z) for x, z in zip(inputs, normals)))
-
-
-_MECHANISMS: Final[Mapping[str, Callable[[Floats, Floats, Generator], Floats]]] = {
-    "linear": _linear, "cos": _cos, "sin": _sin, "mlp": _mlp, "mim": _mim, "gp": _gp, "gp-add": _gp_add
-}  # fmt: skip
-
-
-def _process_draw(points: Floats, normals: Floats) -> Floats:
-    """Draw L z at the columns of points, K + jitter·I = L Lᵀ; no block of L depends on later points."""
-    n = points.shape[1]
-    factor, values = np.zeros((n, n)), np.zeros(n)
-    for start in range(0, n, _BLOCK):
-        past, block = slice(start), slice(start, start + _BLOCK)
-        own = _kernel(points[:, block], points[:, block]) + _JITTER * np.eye(_BLOCK)
-        if start:
-            ahead = _kernel(points[:, past], points[:, block])
-            cross = solve_triangular(factor[past, past], ahead, lower=True)
-            own -= cross.T @ cross
-            factor[block, past] = cross.T
-            values[block] = cross.T @ normals[past]
-        factor[block, block] = np.linalg.cholesky(own)
-        values[block] += factor[block, block] @ normals[block]
-    return values
-
-
-def _kernel(left: Floats, right: Floats) -> Floats:
-    squares = (np.subtract.outer(x, y) ** 2 for x, y in zip(left, right))
-    return np.exp(-0.5 * sum(squares, start=np.zeros(1)))
+    def _category(self, j: int, parents: Integers) -> Floats:
+        levels, rng, inputs, uniform = int(self.levels[j]), self.streams[j], self.columns[parents], self.uniform[j]
+        if self.sem == "categorical":
+            return draw_from_table(levels, self.levels[parents], inputs, uniform, rng)
+        base = rng.uniform(-0.5, 0.5, (levels, 1))
+        logits = base + add_effects(levels, self.weights[parents, j], self.levels[parents], inputs, rng)
+        return draw_from_logits(np.broadcast_to(logits, (levels, len(uniform))), uniform)
