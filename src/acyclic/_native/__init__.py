@@ -7,6 +7,7 @@ others wraps one kernel, and hands it only arrays of the type, shape and layout 
 
 from acyclic._native.blocks import BlockChain, BlockCriterion
 from acyclic._native.components import strong_components
+from acyclic._native.counts import CountChain, CountCriterion
 from acyclic._native.elastic_net import elastic_net, elastic_nets
 from acyclic._native.exact import EXACT_NODES, Around, ExactTables
 from acyclic._native.order import Candidates, OrderChain, polish_order
@@ -20,6 +21,8 @@ __all__ = [
     "BlockChain",
     "BlockCriterion",
     "Candidates",
+    "CountChain",
+    "CountCriterion",
     "ExactTables",
     "Flag",
     "OrderChain",

@@ -66,7 +66,11 @@ EXPORT Search *order_search_use(Search *s, Selector *selector);
 EXPORT void order_search_parts(const Search *s, int32_t *levels, double *parts);
 EXPORT Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const int32_t *levels,
                              const int32_t *responses, const int32_t *bent, const int32_t *shaped, const double *G,
-                             const double *prices, double n, double cost, int64_t n_rows, const double *rows, double shape_price, int max_parents);
+                             const double *prices, double n, double cost, int64_t n_rows, const double *rows,
+                             double shape_price, int max_parents);
+EXPORT Selector *counts_open(int d, int m, const uint8_t *codes, const int32_t *weight, const int32_t *levels,
+                             int64_t n_logs, const double *logs, double unit, double extra, double sample_size,
+                             int max_parents);
 EXPORT void order_search_close(Search *s);
 EXPORT int order_search_start(Search *s, const int32_t *order, const volatile int32_t *stop);
 EXPORT int64_t order_search_descend(Search *s, int64_t work, double tolerance, const volatile int32_t *stop);

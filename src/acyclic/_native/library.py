@@ -42,6 +42,10 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c_void_p,
         [c_int] + [_ARRAY] * 8 + [c_double, c_double, c_int64, _ARRAY, c_double, c_int],
     ),
+    "counts_open": (
+        c_void_p,
+        [c_int, c_int] + [_ARRAY] * 3 + [c_int64, _ARRAY] + [c_double] * 3 + [c_int],
+    ),
     "order_search_close": (None, [c_void_p]),
     "order_search_start": (c_int, [c_void_p, _ARRAY, _ARRAY]),
     "order_search_descend": (c_int64, [c_void_p, c_int64, c_double, _ARRAY]),

@@ -346,6 +346,8 @@ static void expand(Search *s, int target, int32_t point)
     const uint8_t *allowed = s->allowed ? s->allowed + (int64_t)target * s->d : NULL;
     double needed = find_gains(s), least = DETOUR_SHARE * needed;
     int worthy = 0, count = 0;
+    if (halted(s)) /* gains of a selector that was stopped are not whole */
+        return;
     for (int i = 0, width = s->selector ? s->d : s->g.width; i < width; i++) {
         int node = s->selector ? i : regression_node(&s->g, i); /* the worthy in front, the others from the end */
         if (s->gain[i] > least && (!allowed || allowed[node]))
@@ -456,7 +458,7 @@ static double walk(Search *s, int target, int limit, Names *names)
             load(s, target, s->depth);
             if (!s->failed)
                 expand(s, target, point);
-            if (s->failed)
+            if (s->points[point].first < 0)
                 break;
         }
         s->work += 8;
