@@ -77,7 +77,9 @@ class CountChain(OrderChain):
         selector = kernels.counts_open(
             self.d,
             len(given.weight),
-            *map(address, (given.codes, given.weight, given.levels)),
+            address(given.codes),
+            address(given.weight),
+            address(given.levels),
             len(given.logs),
             address(given.logs),
             given.unit,

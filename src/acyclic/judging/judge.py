@@ -19,6 +19,7 @@ from acyclic.constraints.catalogue import constraint
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
+from acyclic.discrete.categorical import Distributions
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.worlds import Fitted
 from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
@@ -61,8 +62,8 @@ class Found:
         What the search met beside the graph of the solution's weights, if it compares graphs by a score.
     by_edge : mapping of (source, target), by their positions, to Orientation
         What the method rests on for single edges, where that is not the same for all.
-    mechanisms : Fitted, optional
-        The functions behind the edges, where these are not linear.
+    mechanisms : Fitted or Distributions, optional
+        The functions behind the edges, where these are not linear, or the distributions of categories.
     """
 
     solution: Solution
@@ -78,7 +79,7 @@ class Found:
     details: Mapping[str, Any] = field(default_factory=dict)
     rivals: Rivals | None = None
     by_edge: Mapping[tuple[int, int], Orientation] = field(default_factory=dict)
-    mechanisms: Fitted | None = None
+    mechanisms: Fitted | Distributions | None = None
 
 
 class Judged(NamedTuple):

@@ -26,6 +26,7 @@ from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
+from acyclic.learners.categorical import can_count, find_by_counts
 from acyclic.learners.equal_variance import EqualVariance
 from acyclic.learners.golem import Golem
 from acyclic.learners.ordering import (
@@ -63,6 +64,9 @@ class Auto(DagLearner):
     on this. Otherwise units carry no information about directions: the answer is then the best graph under the Gaussian
     BIC, which sees correlations only, with its equivalence class ``cpdag_``: proved best up to 20 columns, and the best
     of several chains of a search over orders beyond. ``rivals_`` tells how far it is ahead of others.
+
+    A table of categories only is learned by counts, see `CountScore`: every combination of the parents' levels has a
+    distribution of its own, and the weight of an edge is its strength in [0, 1].
 
     Parameters
     ----------
@@ -122,7 +126,13 @@ class Auto(DagLearner):
         self.callback = callback
         self.random_state = random_state
 
+    def _check_kinds(self, table: Table) -> None:
+        if not can_count(table):
+            super()._check_kinds(table)
+
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        if can_count(table):
+            return find_by_counts(self, table, mask, monitor)
         near = None if self.start is None else order_of_start(self.start, table.names)
         effort = resolve_effort(self.effort, self.time_limit)
         if table.why_no_rows is not None and has_categories(table):

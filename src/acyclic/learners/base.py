@@ -23,6 +23,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
+from acyclic.discrete.categorical import Distributions
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Empty, Ended, Fact, Orientation
@@ -190,15 +191,24 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def transform(self, X: Any) -> Floats:
         """Residuals (n, d): each column less its expectation given its parents."""
+        return self._residuals(self._read_new(X))
+
+    def _read_new(self, X: Any) -> Floats:
+        """Rows (n, d) with the columns that were learned from, in their units."""
         check_is_fitted(self)
         if is_frame(X) and any(coding.nominal for coding in self.codings_.values()):
             rows = encode(X, self.codings_, self.feature_names_in_.tolist())
         else:
             rows = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._residuals(rows if self._exponents is None else np.ldexp(rows, self._exponents))
+        return np.asarray(rows if self._exponents is None else np.ldexp(rows, self._exponents))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of rows under Gaussian noise with the learned weights and variances."""
+        """Mean log-likelihood of rows under Gaussian noise with the learned weights and variances.
+
+        Of a table of categories it is that of the levels, given those of the parents.
+        """
+        if isinstance(self.mechanisms_, Distributions):
+            return float(self.mechanisms_.log_likelihood(self._read_new(X)).mean())
         residuals = self.transform(X)
         # A column that the training rows determine exactly would make every other row impossible.
         floor = 1e-12 * max(float(self.noise_variances_.max()), np.finfo(float).tiny)

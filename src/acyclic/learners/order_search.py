@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from acyclic.discrete.search import search_graph
 from acyclic.discrete.worlds import LINEAR, Fitted, World, Worlds
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
+from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
+from acyclic.learners.categorical import find_by_counts
 from acyclic.learners.ordering import (
     EFFORT,
     PENALTY_OR_EFFECTS,
@@ -29,9 +31,10 @@ from acyclic.learners.ordering import (
     resolve_effort,
     resolve_price,
 )
-from acyclic.ranges import Range, one_of
+from acyclic.ranges import Range, number, one_of
 from acyclic.running import Monitor, State
 from acyclic.scores.blocks import Mechanisms, NoiseShape
+from acyclic.scores.counts import CountRule
 from acyclic.scores.local import PenaltyChoice
 from acyclic.types import Callback, Floats
 
@@ -54,6 +57,11 @@ class OrderSearch(OrderLearner):
         BIC where effects are small; see `price_by_effects`.
     threshold, knowledge
         As for `EqualVariance`.
+    criterion : {"gaussian", "counts", "bdeu"}
+        What is compared: the Gaussian BIC or, in tables whose columns are all categories, the BIC of counts or BDeu;
+        see `CountScore`. These are searched over orders whatever the number of columns.
+    sample_size : float
+        The equivalent sample size of BDeu.
     effort : float, optional
         How much to search beyond 20 columns, up to which the answer is proved best: 1 is a second or two for 50
         columns; 0 only goes downhill from one order. None is 1, or with a time limit as much as it allows: until many
@@ -88,6 +96,8 @@ class OrderSearch(OrderLearner):
         "effort": EFFORT,
         "mechanisms": one_of("linear", "curved"),
         "noise": one_of("gaussian", "any"),
+        "criterion": one_of("gaussian", "counts", "bdeu"),
+        "sample_size": number(above=0),
     }
 
     def __init__(
@@ -96,6 +106,8 @@ class OrderSearch(OrderLearner):
         mechanisms: Mechanisms = "linear",
         noise: NoiseShape = "gaussian",
         penalty: PenaltyChoice = "ebic",
+        criterion: Literal["gaussian", "counts", "bdeu"] = "gaussian",
+        sample_size: float = 10.0,
         threshold: float = 0.0,
         effort: float | None = None,
         start: Floats | None = None,
@@ -107,6 +119,8 @@ class OrderSearch(OrderLearner):
         self.mechanisms = mechanisms
         self.noise = noise
         self.penalty = penalty
+        self.criterion = criterion
+        self.sample_size = sample_size
         self.threshold = threshold
         self.effort = effort
         self.start = start
@@ -124,7 +138,13 @@ class OrderSearch(OrderLearner):
     def _world(self) -> World:
         return World(self.mechanisms, self.noise)
 
+    def _check_kinds(self, table: Table) -> None:
+        if self.criterion == "gaussian":
+            super()._check_kinds(table)
+
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        if self.criterion != "gaussian":
+            return self._find_by_counts(table, mask, monitor)
         if mask.has_bounds and self._world != LINEAR:
             raise InputError("bounds and signs of weights are of lines; leave them out, or take mechanisms = 'linear'")
         self._fitted: Fitted | None = None
@@ -138,6 +158,14 @@ class OrderSearch(OrderLearner):
             by_edge=orient_by_edge(self._fitted),
             mechanisms=self._fitted,
         )
+
+    def _find_by_counts(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
+        if self._world != LINEAR:
+            raise InputError(f"mechanisms and noise are of numbers; leave them out with criterion = {self.criterion!r}")
+        rule: CountRule = "bic" if self.criterion == "counts" else "bdeu"
+        found = find_by_counts(self, table, mask, monitor, rule=rule, sample_size=self.sample_size)
+        self.order_, self.price_ = Dag(found.solution.weights).order, found.details["price of a parent"]
+        return found
 
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
         moments, starts, effort = table.moments, [], 0.0

@@ -35,6 +35,8 @@ CountRule: TypeAlias = Literal["bic", "bdeu"]
 _MOST_LOGS = 1 << 20
 # Equal rows are put together where that leaves this share of them or less.
 _WORTH_JOINING = 0.7
+# Combinations of levels beyond so many are numbered by those that there are.
+_MOST_PLACES = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,11 +170,14 @@ class CountScore(LocalScore):
 
     def table(self, node: int, parents: Collection[int]) -> Floats:
         """Rows (k, r) in which the parents have each combination of levels that there is, and the column each level."""
-        place = np.zeros(len(self.weight), dtype=np.int64)
+        place, kinds, r = np.zeros(len(self.weight), dtype=np.int64), 1, int(self.levels[node])
         for i in parents:
-            place = np.unique(place * self.levels[i] + self.codes[i], return_inverse=True)[1]
-        r, kinds = int(self.levels[node]), int(place.max()) + 1
-        return np.bincount(place * r + self.codes[node], self.weight, minlength=kinds * r).reshape(kinds, r)
+            place, kinds = place * self.levels[i] + self.codes[i], kinds * int(self.levels[i])
+            if kinds > _MOST_PLACES:
+                found, place = np.unique(place, return_inverse=True)
+                kinds = len(found)
+        N = np.bincount(place * r + self.codes[node], self.weight, minlength=kinds * r).reshape(kinds, r)
+        return np.asarray(N[N.any(axis=1)], dtype=float)
 
     def strength(self, node: int, parents: Collection[int], source: int) -> float:
         """How much one of the parents explains beyond the others, in [0, 1].

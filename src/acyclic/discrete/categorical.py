@@ -1,0 +1,204 @@
+"""The search for the best graph of a table of categories, under the score of counts.
+
+The chains, crossings and looks around the answer are those of `acyclic.discrete.search`; only the score is another one.
+Equivalent graphs have equal scores, so that margins and alternatives are those of classes here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator, SeedSequence
+from numpy.typing import ArrayLike
+
+from acyclic._native import CountChain, OrderChain
+from acyclic.data.kinds import Coding
+from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
+from acyclic.deadline import Deadline
+from acyclic.discrete.search import FoundGraph, _check_effort, _Search
+from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order
+from acyclic.errors import InputError
+from acyclic.scores.counts import CountScore
+from acyclic.types import Bools, Floats, Integers
+
+__all__ = ["Distributions", "search_counts"]
+
+# Trees of one chain beyond so many branches are begun anew: points are dear here, branches few.
+_MOST_BRANCHES = 5_000_000
+
+
+def search_counts(
+    score: CountScore,
+    names: Sequence[str] | None = None,
+    starts: Sequence[ArrayLike] = (),
+    *,
+    mask: Mask | None = None,
+    max_parents: int | None = None,
+    effort: float | None = None,
+    threads: int | None = None,
+    deadline: Deadline | None = None,
+    tell: Callable[[float], None] | None = None,
+    random_state: int | SeedSequence | Generator = 0,
+) -> FoundGraph:
+    """Search for the order whose graph has the lowest score of counts.
+
+    The weights of the graph are `CountScore.strength` of its edges. Neither the order of the columns nor that of their
+    levels changes the answer. Parameters but the first two are those of `search_orders`; max_parents has no limit if
+    left out, since every further parent multiplies the price.
+
+    Parameters
+    ----------
+    score : CountScore
+    names : sequence of str, optional
+        Of the columns: they decide between columns that are alike otherwise.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.integers(2, size=(2, 500))
+    >>> either = np.where(rng.random(500) < 0.9, x | y, 1 - (x | y))
+    >>> found = search_counts(CountScore.of(np.column_stack([x, either, y])))
+    >>> (found.weights != 0).astype(int).tolist()
+    [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+    """
+    _check_effort(effort)
+    d = score.n_nodes
+    mask = Mask.unrestricted(d, names) if mask is None else mask
+    if len(mask.names) != d:
+        raise InputError(f"the mask was compiled for {len(mask.names)} columns; the score has {d}")
+    if max_parents is not None and max_parents < 0:
+        raise InputError(f"max_parents is {max_parents!r}; give a number >= 0, or None")
+    given = [checked_order(start, mask.names) for start in starts]
+    required = int(mask.required.sum(axis=0).max())
+    most = d if max_parents is None else min(d, max_parents + required)
+    # Nothing reads these moments: the chains have a score of their own.
+    blank = Moments(max(score.n, 2), np.zeros(d), np.eye(d), mask.names)
+    criterion = ParentCriterion(blank, score.n, score.unit + score.extra, np.ones(d), mask, most)
+    canon = _canonical_order(score, mask.names)
+    with _CountSearch(score, criterion, canon, effort, threads, deadline, tell, random_state) as search:
+        end = search.run(given)
+        order, adjacency, total, rivals, end = search.look_around(end)
+    tried = tuple(search.reached), sum(search.kicked), search.generations
+    return FoundGraph(order, _strengths(score, adjacency), total, criterion.penalty, *tried, rivals, end)
+
+
+def _canonical_order(score: CountScore, names: Sequence[str]) -> Integers:
+    """The columns by their entropies, then by their names: neither depends on the order of columns or levels."""
+    entropy = [np.sort(part * np.log(part)).sum() for part in map(_shares, score.codes, [score] * score.n_nodes)]
+    return np.lexsort((np.argsort(np.argsort(np.array(names, dtype=object))), np.round(entropy, 9)))
+
+
+def _shares(codes: Any, score: CountScore) -> Floats:
+    counts = np.bincount(codes, score.weight)
+    return np.asarray(counts[counts > 0] / score.n)
+
+
+def _strengths(score: CountScore, adjacency: Bools) -> Floats:
+    weights = np.zeros(adjacency.shape)
+    least = np.finfo(float).tiny  # an edge keeps a weight, as one that is required may explain nothing
+    for j, column in enumerate(adjacency.T):
+        parents = np.flatnonzero(column).tolist()
+        for i in parents:
+            weights[i, j] = max(score.strength(j, parents, i), least)
+    return weights
+
+
+class _CountSearch(_Search):
+    """The search with the score of counts in the place of the linear Gaussian one."""
+
+    def __init__(self, score: CountScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
+        super().__init__(criterion, None, canon, *options)
+        self.score = score.in_order(canon)
+
+    def open_chain(self, seed: int) -> OrderChain:
+        *_, allowed, required, precede, most, _, _ = self.given
+        rules = allowed, required, precede, most, DETOURS, _MOST_BRANCHES
+        return self.stack.enter_context(CountChain(self.score.criterion, *rules, seed))
+
+    def score_of(self, adjacency: Bools) -> float:
+        return self.score.total(adjacency)
+
+    def price_of_edge(self, parents: Any, source: int, target: int) -> float:
+        *_, allowed, _, _, most, _, _ = self.given
+        given = [int(i) for i in parents]
+        if source in given:
+            return 0.0
+        if (allowed is not None and not allowed[target, source]) or len(given) >= most:
+            return inf
+        return self.score.score(target, [*given, source]) - self.score.score(target, given)
+
+
+@dataclass(frozen=True, eq=False)
+class Distributions:
+    """The levels of each column given those of its parents, as shares of the rows of a table.
+
+    Attributes
+    ----------
+    adjacency : ndarray of bool, shape (d, d)
+    codings : tuple of Coding
+        Of the columns: which number in the rows is which level.
+    tables : tuple of mapping
+        For each column the rows that had each level, by the codes of its parents; by () those of all.
+
+    Examples
+    --------
+    >>> from acyclic.data.table import read_table
+    >>> table = read_table(np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]] * 10))
+    >>> codings = [table.codings[name] for name in table.names]
+    >>> fitted = Distributions.of(table.rows(), codings, np.array([[False, True], [False, False]]))
+    >>> fitted.predict(np.array([[0.0, 0.0], [1.0, 0.0]])).tolist()
+    [[0.5, 1.0], [0.5, 0.5]]
+    """
+
+    adjacency: Bools
+    codings: tuple[Coding, ...]
+    tables: tuple[Mapping[tuple[int, ...], Floats], ...]
+
+    @classmethod
+    def of(cls, rows: Floats, codings: Sequence[Coding], adjacency: Bools) -> Distributions:
+        """Count the rows (n, d) of a table under a graph."""
+        codes, tables = _encode(codings, rows), []
+        for j, coding in enumerate(codings):
+            keys, places = np.unique(codes[:, adjacency[:, j]], axis=0, return_inverse=True)
+            r = len(coding.levels)
+            counts = np.bincount(places.ravel() * r + codes[:, j], minlength=len(keys) * r).reshape(-1, r)
+            found = {tuple(key): count.astype(float) for key, count in zip(keys.tolist(), counts)}
+            tables.append({**found, (): counts.sum(axis=0).astype(float)})
+        return cls(adjacency, tuple(codings), tuple(tables))
+
+    def predict(self, rows: Floats) -> Floats:
+        """Expectation (n, d) of the numbers that stand for levels; that of all rows for parents never seen like this.
+
+        Of columns of 0 and 1 it is the probability of 1.
+        """
+        codes = _encode(self.codings, rows)
+        columns = []
+        for j, coding in enumerate(self.codings):
+            mean = np.array(
+                [np.mean([v for v, c in zip(coding.values, coding.codes) if c == k]) for k in range(len(coding.levels))]
+            )
+            keys, places = np.unique(codes[:, self.adjacency[:, j]], axis=0, return_inverse=True)
+            counts = np.array([self._counts(j, tuple(key)) for key in keys.tolist()])
+            columns.append((counts @ mean / counts.sum(axis=1))[places.ravel()])
+        return np.column_stack(columns)
+
+    def log_likelihood(self, rows: Floats) -> Floats:
+        """Of each row (n,), with one row more for every level, so that one that was never seen is not impossible."""
+        codes, total = _encode(self.codings, rows), np.zeros(len(rows))
+        for j in range(len(self.codings)):
+            keys, places = np.unique(codes[:, self.adjacency[:, j]], axis=0, return_inverse=True)
+            counts = np.array([self._counts(j, tuple(key)) for key in keys.tolist()]) + 1
+            total += np.log(counts / counts.sum(axis=1, keepdims=True))[places.ravel(), codes[:, j]]
+        return total
+
+    def _counts(self, j: int, key: tuple[int, ...]) -> Floats:
+        return self.tables[j].get(key, self.tables[j][()])
+
+
+def _encode(codings: Sequence[Coding], rows: Floats) -> Integers:
+    return np.column_stack([coding.encode(column) for coding, column in zip(codings, rows.T)])
