@@ -168,7 +168,8 @@ class OrderSearch(OrderLearner):
         return found
 
     def _search(self, table: Table, mask: Mask, monitor: Monitor, state: State) -> None:
-        moments, starts, effort = table.moments, [], 0.0
+        moments, starts = table.moments, []
+        effort: float | None = 0.0
         if self.start is not None:
             starts = [order_of_start(self.start, moments.names)]
         else:
