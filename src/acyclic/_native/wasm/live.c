@@ -30,7 +30,7 @@ static double estimate_rounding(int d, const Criterion *s, const uint32_t *paren
         return NAN;
     for (int j = 0; j < d; j++) {
         double own = s->R[(int64_t)j * d + j], share = own;
-        regression_start(&g, j, d);
+        regression_start(&g, j, NULL, d);
         for (int i = 0; i < d; i++)
             if (parents[j] >> i & 1 && regression_can_add(&g, i) && regression_add(&g, i) < 0) {
                 regression_close(&g);
@@ -78,12 +78,12 @@ EXPORT int live_learn(int d, const double *R, double n, double c, const double *
                       int exact, int insertions, double temperature, int patience, double descent, double work,
                       double tolerance, double most_branches, uint8_t *graph, double *score)
 {
-    Criterion s = {d, R, n, c, unit, max_parents, exact ? 0 : detours};
+    Criterion s = {d, R, n, c, unit, max_parents, exact ? 0 : detours, NULL, NULL};
     memset(graph, 0, (size_t)d * (size_t)d);
     if (exact)
         return find_exactly(d, &s, allowed, required, tolerance, graph, score);
     Search *chain = order_search_open(d, R, n, c, unit, allowed, required, precede, max_parents, detours,
-                                      (int64_t)most_branches, 0);
+                                      (int64_t)most_branches, 0, NULL, NULL, NULL, NULL);
     int64_t *start = malloc(sizeof(int64_t) * (size_t)(d + 1)), kicks = NO_MEMORY;
     int32_t *found = malloc(sizeof(int32_t) * (size_t)d * (size_t)(d + 1));
     if (chain && start && found && order_search_start(chain, order, NULL) == 0 &&
