@@ -279,6 +279,20 @@ def test_draws_are_weighted_moments_and_the_rows_drawn(kind, tmp_path):
         assert (copy.moments, copy.digest) == (drawn.moments, drawn.digest)
 
 
+def test_draws_know_how_often_they_repeat_their_rows():
+    table, rng = read_table(X), np.random.default_rng(5)
+    drawn = table.resampled(rng)
+    _, counts = np.unique(drawn.rows(), axis=0, return_counts=True)
+    assert table.repeats == table.halved(rng).repeats == 1
+    assert drawn.repeats == (counts**2).sum() / 60
+    assert drawn.standardized().repeats == drawn.select(["x0", "x2"]).repeats == drawn.repeats
+    # Half of the rows of a draw hold half of the repetitions.
+    assert drawn.halved(rng).repeats > 1
+    many = read_table(np.random.default_rng(0).normal(size=(20_000, 2))).resampled(rng)
+    # A row that was drawn is there 1 + Poisson(1) times; a draw of a draw adds one more. The deviation is about 1/100.
+    assert many.repeats == pytest.approx(2, abs=0.05) and many.resampled(rng).repeats == pytest.approx(3, abs=0.1)
+
+
 def test_draws_leave_out_the_rows_that_were_left_out():
     holes = np.where(np.arange(180).reshape(60, 3) % 50 == 0, np.nan, X)
     complete = X[~np.isnan(holes).any(axis=1)]

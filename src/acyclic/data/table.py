@@ -76,6 +76,9 @@ class Table(ABC):
     exponents: Integers | None = None
     """By which powers of two (d,) the values that were read were multiplied, if they were near the ends of floats."""
 
+    repeats: float = 1.0
+    """How often its row is there, for a row on average: 2 or nearly so if they were drawn with replacement."""
+
     def __init__(
         self,
         names: tuple[str, ...],
@@ -488,6 +491,8 @@ class _Drawn(Table):
     def __init__(self, base: Table, drawn: Integers) -> None:
         super().__init__(base.names, len(drawn), base.kinds, None, base.codings)
         self._base, self._positions = base, drawn
+        own = float(np.square(np.bincount(drawn), dtype=float).sum()) / len(drawn)
+        self.repeats = own + (base.repeats - 1) * len(drawn) / base.n_rows
 
     def _find_moments(self) -> Moments:
         rows = self._base.rows()
@@ -508,7 +513,7 @@ class _Selected(Table):
         kinds = dict(zip(base.names, base.kinds))
         codings = {name: base.codings[name] for name in chosen if name in base.codings}
         super().__init__(chosen, base.n_rows, tuple(kinds[name] for name in chosen), base.why_no_rows, codings)
-        self._base = base
+        self._base, self.repeats = base, base.repeats
 
     def _find_moments(self) -> Moments:
         return self._base.moments.select(self.names)
@@ -525,7 +530,7 @@ class _Rescaled(Table):
 
     def __init__(self, base: Table) -> None:
         super().__init__(base.names, base.n_rows, base.kinds, base.why_no_rows)
-        self._base = base
+        self._base, self.repeats = base, base.repeats
         self.codings = {
             name: coding.in_units(partial(self._change, column=base.names.index(name)))
             for name, coding in base.codings.items()

@@ -198,6 +198,8 @@ class Worlds:
         moments = table.moments
         if len(self.rows) < moments.n:
             moments = Moments.from_array(self.rows, self.names)
+        # A sample of rows that were drawn with replacement repeats fewer of them.
+        self.repeats = 1 + (table.repeats - 1) * len(self.rows) / table.n_rows
         self.parents = ParentCriterion.of(moments, penalty, mask, max_parents)
         self.canon = canonical_order(self.parents.correlation, self.names)
         self.back = np.argsort(self.canon)
@@ -231,7 +233,9 @@ class Worlds:
                 counts, curved = [self.counts[k] for k in self.canon], world.mechanisms == "curved"
                 self._features[world.mechanisms] = Features.of(self.sorted_rows, counts, curved=curved)
             rows = self.sorted_rows if world.noise == "any" else None
-            self._scores[world] = BlockScore.on(self._features[world.mechanisms], rows, self.penalty)
+            self._scores[world] = BlockScore.on(
+                self._features[world.mechanisms], rows, self.penalty, repeats=self.repeats
+            )
         return self._scores[world]
 
     def look(self, world: World, order: ArrayLike) -> float:

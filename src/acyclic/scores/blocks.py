@@ -113,8 +113,14 @@ class BlockScore(LocalScore):
         return cls.on(features, rows if noise == "any" else None, penalty)
 
     @classmethod
-    def on(cls, features: Features, rows: Floats | None, penalty: PenaltyRule = "ebic") -> Self:
-        """The score on features at hand; rows tell the shape of the noise."""
+    def on(
+        cls, features: Features, rows: Floats | None, penalty: PenaltyRule = "ebic", *, repeats: float = 1.0
+    ) -> Self:
+        """The score on features at hand; rows tell the shape of the noise.
+
+        Of rows drawn with replacement ``repeats`` is `Table.repeats`: by chance curves and shapes explain so many times
+        as much of them, and cost as much more.
+        """
         n, d = features.n, len(features.maps)
         G, prices = features.G.copy(), []
         for i, own in enumerate(features.maps):
@@ -123,10 +129,10 @@ class BlockScore(LocalScore):
                 prior[1:] = _PRIOR * np.arange(2.0, own.size + 1) ** -_DECAY
             places = np.arange(features.at[i], features.at[i + 1])
             G[places, places] += 1 / (n * prior)
-            prices.append(np.cumsum(np.where(np.isinf(prior), log(n), np.log1p(n * np.minimum(prior, 1.0)))))
+            prices.append(np.cumsum(np.where(np.isinf(prior), log(n), repeats * np.log1p(n * np.minimum(prior, 1.0)))))
         sample = None if rows is None else np.ascontiguousarray(features(draw_rows(rows, MOST_SHAPE_ROWS)).T)
         cost = price_of_parent(penalty, n, d)
-        return cls(features, G, np.concatenate(prices), cost, sample, _SHAPE_PARAMETERS * log(n))
+        return cls(features, G, np.concatenate(prices), cost, sample, repeats * _SHAPE_PARAMETERS * log(n))
 
     @property
     def n_nodes(self) -> int:  # type: ignore[override]
