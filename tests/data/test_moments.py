@@ -145,7 +145,7 @@ def test_object_tables_hold_any_real_number():
         ([[1.0, None], [2.0, 3.0]], r"'x1' \(first in row 0\)"),
         (np.ma.masked_array([[1.0], [2.0]], mask=[[False], [True]]), r"'x0' \(first in row 1\)"),
         (np.full((3, 7), np.nan), "'x4' .* and 2 more columns"),
-        ([[1, "b"], [2, "c"]], "holds <U"),
+        ([[1, "b"], [2, "c"]], "column 'x1' holds 'b' in row 0, which is no number"),
         (np.array([[1, "b"], [2, 3]], dtype=object), "'x1' holds 'b' in row 0"),
         (np.array([[1, 2 + 1j], [2, 3]]), "Complex data not supported"),
         (np.array([["2020-01-01"]], dtype="datetime64[D]"), "holds datetime64"),
