@@ -99,7 +99,7 @@ sanitize: $(DEV)
 	  src/acyclic/_native/*.c tests/native/leaks.c -o $(SANITIZED)/leaks -lm
 	$(SANITIZED)/leaks
 	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python tests/native/fuzz.py 1000
-	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python -m pytest -q tests/native tests/discrete/test_selection.py \
+	$(UNDER_ASAN) $(ONE_THREAD) $(BIN)/python -m pytest -q tests/native tests/scores/test_blocks.py tests/discrete/test_selection.py \
 	  tests/discrete/test_order.py tests/discrete/test_search.py tests/discrete/test_exact.py tests/scores/test_regression.py
 
 # The lowest versions that pyproject.toml declares. Not torch: its old wheels bring gigabytes of CUDA along.
