@@ -3,7 +3,8 @@
     python benchmarks/scale.py [--columns 1000 5000 10000] [--kinds standardised equal] [--seeds 1] [--rows FILE]
 
 Each row is one fit in a process of its own: d, processor and wall seconds, peak memory of the fit with its table,
-precision and recall of adjacencies, SHD of the graphs. Rows that the file has are printed and not computed again.
+precision and recall of adjacencies, SHD of the graphs, how the fit ended. Rows that the file has are printed and not
+computed again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ import time
 from pathlib import Path
 
 ROWS = 3000
-HEAD = f"{'d':>6} {'table':<13} {'seed':>4} {'cpu s':>7} {'wall s':>7} {'GB':>5} {'prec.':>6} {'recall':>6} {'SHD':>6}"
+HEAD = (
+    f"{'d':>6} {'table':<13} {'seed':>4} {'cpu s':>7} {'wall s':>7} {'GB':>5} {'prec.':>6} {'recall':>6} {'SHD':>6} end"
+)
 
 
 def measure(d: int, kind: str, seed: int) -> dict[str, object]:
@@ -48,6 +51,7 @@ def measure(d: int, kind: str, seed: int) -> dict[str, object]:
         "precision": len(joined & meant) / max(len(joined), 1),
         "recall": len(joined & meant) / max(len(meant), 1),
         "shd": len(joined ^ meant) + turned,
+        "end": result.verdict.end.kind.value,
         "orientation": result.verdict.orientation.value,
         "compelled": len(result.cpdag.directed_edges()),
     }
@@ -78,7 +82,10 @@ def find_peak() -> float:
 
 def show(row: dict[str, object]) -> str:
     """One line of the table."""
-    form = "{d:>6} {kind:<13} {seed:>4} {cpu:>7.1f} {wall:>7.1f} {peak:>5.2f} {precision:>6.3f} {recall:>6.3f} {shd:>6}"
+    form = (
+        "{d:>6} {kind:<13} {seed:>4} {cpu:>7.1f} {wall:>7.1f} {peak:>5.2f} {precision:>6.3f} {recall:>6.3f} {shd:>6} "
+    )
+    form += "{end}"
     return form.format(**row)
 
 
