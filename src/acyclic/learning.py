@@ -53,7 +53,8 @@ def learn(
         Prior knowledge; the result always obeys it.
     method : str or estimator
         "auto", or one learner by name: equal-variance, order-search, notears, golem, nocurl, ges, mmhc, sortnregress;
-        notears-mlp, dag-gnn and gran-dag, which need rows and the extra ``neural``. Or a learner, which is not changed.
+        lingam and cam, which need rows; notears-mlp, dag-gnn and gran-dag, which need rows and the extra ``neural``. Or
+        a learner, which is not changed.
     threshold : float, optional
         An absolute cut on the weights, such as the 0.3 of the literature. None leaves the choice of edges to the
         selection rule, which follows n, d and the noise and does not depend on units; the learners notears and golem

@@ -91,6 +91,8 @@ ORIENTATIONS = {
     "ges": Orientation.INDEPENDENCE,
     "mmhc": Orientation.INDEPENDENCE,
     "sortnregress": Orientation.VARIANCE_ORDER,
+    "lingam": Orientation.NOISE_SHAPE,
+    "cam": Orientation.CURVATURE,
 }
 
 

@@ -7,9 +7,11 @@ from acyclic.learners.auto import Auto as Auto
 from acyclic.learners.base import COMMON
 from acyclic.learners.base import ContinuousLearner as ContinuousLearner
 from acyclic.learners.base import DagLearner as DagLearner
+from acyclic.learners.cam import Cam as Cam
 from acyclic.learners.equal_variance import EqualVariance as EqualVariance
 from acyclic.learners.ges import Ges as Ges
 from acyclic.learners.golem import Golem as Golem
+from acyclic.learners.lingam import Lingam as Lingam
 from acyclic.learners.mmhc import Mmhc as Mmhc
 from acyclic.learners.neural.dag_gnn.learner import DagGnn as DagGnn
 from acyclic.learners.neural.gran_dag.learner import GranDag as GranDag

@@ -30,6 +30,8 @@ METHODS = {
     "auto": "learn()",
     "equal-variance": "Equal-variance order",
     "order-search": "Order search (Gaussian BIC)",
+    "lingam": "DirectLiNGAM",
+    "cam": "CAM",
     "notears": "NOTEARS",
     "golem": "GOLEM",
     "nocurl": "NOCURL",
