@@ -1,0 +1,195 @@
+"""Worlds: curved, linear and non-Gaussian tables; learn() beside DirectLiNGAM and our own CAM; which world is chosen.
+
+    python benchmarks/worlds.py [ROW ...] [--seeds 10] [--rows build/worlds.jsonl] [--peers build/peers]
+
+Every fit is one line of the file of rows, in processor seconds of one thread; what is there is not computed again. All
+tables are standardised. DirectLiNGAM is the package lingam, in an environment of its own:
+
+    python -m venv build/peers/lingam && build/peers/lingam/bin/pip install lingam==1.13.0
+
+Without it its rows are left out, and the table says so.
+"""
+
+import os
+
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+import argparse
+import json
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+import acyclic
+from acyclic.facts import Orientation
+
+HERE = Path(__file__).resolve().parent
+OURS = {"learn": "auto", "Lingam": "lingam", "Cam": "cam"}
+LINGAM = "DirectLiNGAM (lingam)"
+# Reads rows, writes weights [i, j] for i -> j and processor seconds.
+WORKER = """
+import sys, time
+import numpy as np
+from lingam import DirectLiNGAM
+X = np.load(sys.argv[1])
+started = time.process_time()
+weights = DirectLiNGAM().fit(X).adjacency_matrix_.T
+np.savez(sys.argv[2], weights=weights, seconds=time.process_time() - started)
+"""
+VARIED = {"variances": (0.5, 4.0)}
+FLOOR = {"n": 2000, "graph": "ER1", "sem": "gp-add", "least_share": 0.05}
+
+
+def rows_of_table():
+    """Name of a row: (settings of simulate, methods); the smallest first."""
+    found = {}
+    linear = {**VARIED, "graph": "ER2"}
+    additive = {"graph": "ER4", "sem": "gp-add"}
+    found["additive GP ER4 d=10"] = ({**additive, "n_nodes": 10}, ["learn", "Cam"])
+    found["joint GP ER4 d=10"] = ({"n_nodes": 10, "graph": "ER4", "sem": "gp"}, ["learn", "Cam"])
+    found["t3 noise, linear ER2 d=20"] = ({**linear, "n_nodes": 20, "noise": "t3"}, ["learn"])
+    found["1 % outliers, linear ER2 d=20"] = ({**linear, "n_nodes": 20, "outliers": 0.01}, ["learn"])
+    for d in (30, 50, 100):
+        for noise in ("laplace", "uniform", "exponential", "gumbel", "t5", "gaussian"):
+            methods = ["learn"] if noise == "gaussian" else ["learn", "Lingam", LINGAM]
+            if d < 100 or noise == "laplace":
+                found[f"linear ER2 d={d} {noise}"] = ({**linear, "n_nodes": d, "noise": noise}, methods)
+    for d in (20, 50):
+        for name, share in (("curved", 0.0), ("half linear", 0.5), ("all linear", 1.0)):
+            found[f"GP ER1 d={d} {name}"] = ({**FLOOR, "n_nodes": d, "linear_share": share}, ["learn", "Cam"])
+        found[f"GP ER1 d={d}, no floor"] = ({**FLOOR, "n_nodes": d, "least_share": 0.0}, ["learn", "Cam"])
+    found["additive GP ER4 d=20"] = ({**additive, "n_nodes": 20}, ["learn", "Cam"])
+    for d in (100, 200):
+        settings = {"n_nodes": d, "n": 10 * d, "graph": "SF2", "noise": "uniform", **VARIED}
+        found[f"scale-free d={d} uniform"] = (settings, ["learn", "Lingam", *([LINGAM] if d == 100 else [])])
+    return found
+
+
+# (settings, mechanisms, noise) of the seven kinds of tables between which learn() chooses.
+KINDS = {
+    "linear, Gaussian": ({**VARIED, "graph": "ER2"}, "linear", "gaussian"),
+    "linear, Laplace": ({**VARIED, "graph": "ER2", "noise": "laplace"}, "linear", "any"),
+    "linear, uniform": ({**VARIED, "graph": "ER2", "noise": "uniform"}, "linear", "any"),
+    "additive GP ER1": ({"graph": "ER1", "sem": "gp-add"}, "curved", "gaussian"),
+    "joint GP ER1": ({"graph": "ER1", "sem": "gp"}, "curved", "gaussian"),
+    "additive GP ER2": ({"graph": "ER2", "sem": "gp-add"}, "curved", "gaussian"),
+    "additive GP, Laplace": ({"graph": "ER1", "sem": "gp-add", "noise": "laplace"}, "curved", "any"),
+}
+
+
+class Rows:
+    """The file of fits that were made."""
+
+    def __init__(self, path):
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = path.read_text().splitlines() if path.exists() else []
+        self.known = {(r["row"], r["method"], r["seed"]): r for r in map(json.loads, lines)}
+
+    def get(self, row, method, seed, fit):
+        """A fit as it is on file, or made now."""
+        key = row, method, seed
+        if key not in self.known:
+            made = {"row": row, "method": method, "seed": seed, "version": acyclic.__version__, **fit()}
+            with self.path.open("a") as file:
+                file.write(json.dumps(made) + "\n")
+            self.known[key] = made
+        return self.known[key]
+
+
+def fit_ours(data, method):
+    """What a method of ours finds."""
+    started = time.process_time()
+    found = acyclic.learn(data.X, method=OURS[method])
+    seconds = time.process_time() - started
+    support = list(found.verdict.support.values())
+    claimed = {
+        name: sum(kind is orientation for kind in support)
+        for name, orientation in (("by curvature", Orientation.CURVATURE), ("by shape", Orientation.NOISE_SHAPE))
+    }
+    world = {name: found.verdict.settings.get(name) for name in ("mechanisms", "noise")}
+    return {**measure(data, found.graph), "seconds": seconds, **claimed, **world}
+
+
+def fit_lingam(data, python):
+    """What the package lingam finds, its weights as it leaves them."""
+    with tempfile.TemporaryDirectory() as folder:
+        given, answer = Path(folder) / "X.npy", Path(folder) / "answer.npz"
+        np.save(given, data.X)
+        subprocess.run([python, "-c", WORKER, given, answer], check=True, stdout=subprocess.DEVNULL)
+        with np.load(answer) as stored:
+            graph, seconds = acyclic.Dag(stored["weights"], data.names), float(stored["seconds"])
+    return {**measure(data, graph), "seconds": seconds}
+
+
+def measure(data, graph):
+    """Distances of DAGs and of classes."""
+    found = acyclic.compare(data.graph, graph)
+    return {"shd": found.shd, "class_shd": found.shd_cpdag, "edges": graph.n_edges}
+
+
+def compute_row(rows, name, settings, methods, seeds, python):
+    """Fits of all methods on all seeds, and their line."""
+    for method in methods:
+        if method == LINGAM and not python.exists():
+            print(f"{name:32} {method:22} left out: no {python}", flush=True)
+            continue
+        fits = []
+        for seed in range(seeds):
+
+            def fit(seed=seed, method=method):
+                data = acyclic.simulate(**{"n": 1000, **settings}, standardize=True, random_state=seed)
+                return fit_lingam(data, python) if method == LINGAM else fit_ours(data, method)
+
+            fits.append(rows.get(name, method, seed, fit))
+        print(f"{name:32} {method:22} {describe(fits)}", flush=True)
+
+
+def describe(fits):
+    """A line of means."""
+    mean = {key: np.mean([fit[key] for fit in fits]) for key in ("shd", "class_shd", "edges", "seconds")}
+    said = f"SHD {mean['shd']:6.1f}  of classes {mean['class_shd']:6.1f}  {mean['seconds']:8.2f} s  {len(fits)} seeds"
+    if "by curvature" in fits[0]:
+        arrows = sum(fit["by curvature"] + fit["by shape"] for fit in fits) / max(sum(fit["edges"] for fit in fits), 1)
+        curved = np.mean([fit["mechanisms"] == "curved" for fit in fits])
+        said += f"  edges by curve or shape {arrows:4.0%}  called curved {curved:4.0%}"
+    return said
+
+
+def compute_choice(rows, seeds, d=20):
+    """How often the world of a table is recognised."""
+    right = total = 0
+    for name, (settings, mechanisms, noise) in KINDS.items():
+
+        def fit(seed, settings=settings):
+            data = acyclic.simulate(**{"n_nodes": d, "n": 1000, **settings}, standardize=True, random_state=seed)
+            return fit_ours(data, "learn")
+
+        fits = [rows.get(f"choice: {name}", "learn", seed, lambda s=seed: fit(s)) for seed in range(seeds)]
+        hits = [(f["mechanisms"] or "linear", f["noise"] or "gaussian") == (mechanisms, noise) for f in fits]
+        right, total = right + sum(hits), total + len(hits)
+        print(f"choice: {name:24} {sum(hits)} of {len(hits)}  {describe(fits)}", flush=True)
+    print(f"choice of the world: {right} of {total}")
+
+
+def main():
+    """The table, as far as its rows are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("only", nargs="*", metavar="ROW", help="rows whose name begins so; 'choice' for the worlds")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rows", type=Path, default=HERE.parent / "build" / "worlds.jsonl")
+    parser.add_argument("--peers", type=Path, default=HERE.parent / "build" / "peers")
+    given = parser.parse_args()
+    rows, python = Rows(given.rows), given.peers.absolute() / "lingam" / "bin" / "python"
+    for name, (settings, methods) in rows_of_table().items():
+        if not given.only or name.startswith(tuple(given.only)):
+            compute_row(rows, name, settings, methods, given.seeds, python)
+    if not given.only or "choice" in given.only:
+        compute_choice(rows, given.seeds)
+
+
+if __name__ == "__main__":
+    main()
