@@ -152,10 +152,14 @@ def describe(fits):
     """A line of means."""
     mean = {key: np.mean([fit[key] for fit in fits]) for key in ("shd", "class_shd", "edges", "seconds")}
     said = f"SHD {mean['shd']:6.1f}  of classes {mean['class_shd']:6.1f}  {mean['seconds']:8.2f} s  {len(fits)} seeds"
-    if "by curvature" in fits[0]:
-        arrows = sum(fit["by curvature"] + fit["by shape"] for fit in fits) / max(sum(fit["edges"] for fit in fits), 1)
+    if fits[0]["method"] == "learn":
         curved = np.mean([fit["mechanisms"] == "curved" for fit in fits])
-        said += f"  edges by curve or shape {arrows:4.0%}  called curved {curved:4.0%}"
+        shaped = np.mean([fit["noise"] == "any" for fit in fits])
+        # Of edges that the equivalence class compels, curves and shapes are not what orients them.
+        turned = np.mean([fit["by curvature"] + fit["by shape"] > 0 for fit in fits])
+        said += (
+            f"  tables called curved {curved:4.0%}, of odd noise {shaped:4.0%}, with an arrow by these {turned:4.0%}"
+        )
     return said
 
 
