@@ -142,13 +142,17 @@ class Caller:
         some = self.candidates(d) if rng.random() < 0.5 else [None] * 4
         handle = call.order_search_open(d, *given, *(address(array) for array in some))
         assert handle
+        counted = rng.random() < 0.3 and not address(some[0])
+        if counted:
+            handle = call.order_search_use(handle, self.counts(d, numbers[0]))
+            assert handle
         order, found = self.guard(np.zeros(d, dtype=np.int32)), self.guard(np.zeros(d, dtype=np.int32))
         score, room = self.guard(np.zeros(1)), int(rng.integers(1, 2 * d + 1))
         first, parents = self.guard(np.zeros(d + 1, dtype=np.int64)), self.guard(np.zeros(room, dtype=np.int32))
         kept, self.guarded = self.guarded, []
         for _ in range(int(rng.integers(1, 4))):
             order[:] = rng.permutation(d)
-            if rng.random() < 0.3:
+            if rng.random() < 0.3 and not counted:
                 self.finish(call.order_search_grow(handle, address(R[0]), 1e-9, address(order), self.stop()))
             self.finish(call.order_search_start(handle, address(order), self.stop()))
             tolerance = float(rng.choice([1e-9, 1e-6, 1.0]))
@@ -167,9 +171,10 @@ class Caller:
                 if call.order_search_best(handle, address(found)) < np.inf:
                     assert sorted(found) == list(range(d))
             assert call.order_search_work(handle) >= 0
-            missed = self.guard(np.full((d, 3), -1, dtype=np.int32))
-            self.finish(call.order_search_missed(handle, 0, d, 3, address(missed), self.stop()))
-            assert -1 <= missed.min() and missed.max() < d
+            if not counted:
+                missed = self.guard(np.full((d, 3), -1, dtype=np.int32))
+                self.finish(call.order_search_missed(handle, 0, d, 3, address(missed), self.stop()))
+                assert -1 <= missed.min() and missed.max() < d
             low, high = sorted(rng.integers(0, d + 1, 2).tolist())
             count = call.order_search_parents(handle, low, high, address(first), address(parents), room)
             begins = first[: high - low + 1]
@@ -178,6 +183,20 @@ class Caller:
         call.order_search_close(handle)
         self.guarded = kept
         self.check_guards()
+
+    def counts(self, d, max_parents):
+        """A selector that counts codes, of columns with few or many levels and rows with weights."""
+        rng, m = self.rng, int(self.rng.choice([1, 2, 7, 60]))
+        levels = self.guard(rng.integers(1, rng.choice([2, 4, 256]), d).astype(np.int32))
+        codes = np.vstack([rng.integers(0, levels[:, None], (d, m)), np.zeros((1, m), dtype=int)])
+        weight = self.guard(rng.choice([1, 3, 10**6, 2**31 - 1], m).astype(np.int32))
+        logs = self.floats(int(rng.integers(1, 9)))
+        self.codes = self.guard(codes.astype(np.uint8)), weight, levels, logs  # as long as the search reads them
+        prices = (float(rng.choice([0.0, 1.0, 1e300])) for _ in range(2))
+        size = float(rng.choice([0.0, 1e-300, 1.0, 1e300]))
+        arrays = (address(array) for array in self.codes[:3])
+        given = len(logs), address(logs), *prices, size, max_parents
+        return library().counts_open(d, m, *arrays, *given)
 
     def candidates(self, d):
         """Columns in some order, scales, and some of the pairs."""

@@ -1,5 +1,8 @@
 """The score of counts: its values, and the kernel against the plain form."""
 
+import threading
+import time
+from contextlib import suppress
 from itertools import permutations
 from math import log
 
@@ -9,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acyclic._native import CountChain, CountCriterion
+from acyclic.deadline import Stopped
 from acyclic.errors import InputError
 from acyclic.graphs.equivalence import find_cpdag
 from acyclic.scores.counts import CountScore
@@ -147,3 +151,21 @@ def test_kernel_refuses_codes_that_are_no_levels():
     ones = np.ones(2, dtype=np.int32)
     with pytest.raises(ValueError, match="not one of the levels"):
         CountChain(CountCriterion(codes, ones, ones[:1] * 2, np.zeros(1), 1.0, 0.0, 0.0), None, None, None, 1, 1, 10, 0)
+
+
+def test_a_stopped_chain_goes_on_as_if_it_had_not_been():
+    """Gains that were cut short must not stay in the trees."""
+    score = CountScore.of(draw_codes(np.random.default_rng(6), 3000, [3] * 12))
+    order, flag = np.arange(12, dtype=np.int32)[::-1].copy(), np.zeros(1, dtype=np.int32)
+    with open_chain(score) as chain, open_chain(score) as stopped:
+        chain.start(order)
+        for wait in (0.0, 1e-4, 1e-3, 3e-3):
+            flag[0] = 0
+            timer = threading.Thread(target=lambda wait=wait: (time.sleep(wait), flag.fill(1)))
+            timer.start()
+            with suppress(Stopped):
+                stopped.start(order, flag)
+            timer.join()
+        stopped.start(order)
+        assert stopped.best()[0] == pytest.approx(chain.best()[0], rel=1e-12)
+        np.testing.assert_array_equal(stopped.parents(), chain.parents())
