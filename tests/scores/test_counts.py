@@ -169,3 +169,16 @@ def test_a_stopped_chain_goes_on_as_if_it_had_not_been():
         stopped.start(order)
         assert stopped.best()[0] == pytest.approx(chain.best()[0], rel=1e-12)
         np.testing.assert_array_equal(stopped.parents(), chain.parents())
+
+
+def test_parents_that_explain_something_only_together_are_found():
+    """Neither of the two says anything of their sum modulo 3 alone."""
+    rng = np.random.default_rng(1)
+    x, y = rng.integers(3, size=(2, 800))
+    noisy = np.where(rng.random(800) < 0.8, (x + y) % 3, rng.integers(3, size=800))
+    with open_chain(CountScore.of(np.column_stack([x, y, noisy]))) as chain:
+        chain.start(np.arange(3, dtype=np.int32))
+        chain.descend(10**9, 1e-9)
+        chain.kick(3, 5.0, 50, 10**8, 1e-9)
+        chain.start(chain.best()[1])
+        assert sorted(chain.parents().sum(axis=0)) == [0, 0, 2]  # any of the three is as good a sum of the others

@@ -329,11 +329,23 @@ static int group_chosen(Counts *c)
     return c->grouped == c->count;
 }
 
+/* The price of the cheapest first parent: detours may lose nearly as much, so that parents which explain something only
+   together are met where one of them is among the best. */
+static double needed_of(const Counts *c)
+{
+    int least = 255;
+    for (int i = 0; i < c->base.d; i++)
+        if (i != c->target && c->levels[i] > 1 && c->levels[i] < least)
+            least = c->levels[i];
+    int freedom = c->levels[c->target] > 2 ? c->levels[c->target] - 1 : 1;
+    return c->extra + c->unit * (c->sample_size > 0 ? 1 : (double)freedom * (least - 1));
+}
+
 static double counts_gains(Selector *base, double *gain)
 {
     Counts *c = (Counts *)base;
     int d = base->d, r = c->levels[c->target];
-    double before = combinations_of(c, c->chosen, c->count), misfit = misfit_of(c, c->chosen, c->count);
+    double needed = needed_of(c), before = combinations_of(c, c->chosen, c->count), misfit = misfit_of(c, c->chosen, c->count);
     uint64_t key = key_of_set(c, c->chosen, c->count);
     memset(gain, 0, sizeof(double) * (size_t)d);
     if (c->count >= c->max_parents)
@@ -346,7 +358,7 @@ static double counts_gains(Selector *base, double *gain)
     for (int i = 0; i < d && !stopped(base->stop); i++) {
         double price = c->extra + (c->sample_size > 0 ? 0 : c->unit * (r - 1) * before * (c->levels[i] - 1));
         /* A perfect parent leaves no misfit: where even that does not pay, nothing is counted. */
-        if (gain[i] == 0 || (gain[i] = misfit - price + base->cost) <= 0)
+        if (gain[i] == 0 || (gain[i] = misfit - price + needed) <= 0)
             gain[i] = 0;
         else {
             uint64_t own = key ^ c->name[i];
@@ -356,11 +368,11 @@ static double counts_gains(Selector *base, double *gain)
                     break;
                 *known = (Remembered){own, count_misfit(c, &c->now, before, i)};
             }
-            gain[i] = misfit - known->misfit - price + base->cost;
+            gain[i] = misfit - known->misfit - price + needed;
             gain[i] = gain[i] > 0 ? gain[i] : 0;
         }
     }
-    return base->cost;
+    return needed;
 }
 
 /* Drop the parent that is worth least, if that does not raise the score. */
