@@ -22,7 +22,7 @@ from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.report import report
 from acyclic.report.folder import edge_list
-from acyclic.report.live import NotLive, read_kernel, why_not_live
+from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
 from acyclic.report.page import FAINTEST, UNDECIDED
 from acyclic.report.sketch import sketch_table
 from acyclic.result import Result
@@ -268,6 +268,9 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
         assert why_not_live(dataclasses.replace(result, provenance=provenance)) is NotLive.KNOWLEDGE
     other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, method="notears"))
     assert why_not_live(other) is NotLive.OTHER_METHOD
+    for world in ({"mechanisms": "curved", "noise": "gaussian"}, {"mechanisms": "linear", "noise": "any"}):
+        other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, settings=world))
+        assert why_not_live(other) is NotLive.OTHER_METHOD
     cut = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, threshold=0.3))
     assert why_not_live(cut) is NotLive.THRESHOLD
     script = (STATIC / "report.js").read_text(encoding="utf-8")
@@ -276,6 +279,22 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
     assert why_not_live(result) is NotLive.NO_KERNEL
     page = Page(report(result))
     assert page.data["live"] == {"why": "no-kernel"} and page.scripts[1] == ""
+
+
+def test_a_page_does_not_learn_again_where_curves_were_found(monkeypatch):
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=500)
+    result = acyclic.learn(np.column_stack([x, x + x**2 + rng.normal(size=500)]))
+    assert result.verdict.orientation is Orientation.CURVATURE
+    assert why_not_live(result) is NotLive.OTHER_METHOD
+
+
+@pytest.mark.parametrize("method", ["auto", "order-search"])
+def test_a_page_learns_again_at_the_price_that_effects_had(method):
+    X = acyclic.simulate(n_nodes=5, n=300, scheme="standardized", random_state=0).X
+    result = acyclic.learn(X, method=method, penalty="effects")
+    assert pack_problem(result)["price"] == result.verdict.details["price of a parent"]
 
 
 def test_a_kernel_of_other_sources_is_none(tmp_path, monkeypatch):

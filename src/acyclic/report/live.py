@@ -56,7 +56,7 @@ def read_kernel() -> str:
 def why_not_live(result: Findings) -> NotLive | None:
     """Why the page of a result cannot learn again; None where it can."""
     stated = result.provenance.get("knowledge")
-    if result.verdict.method not in _METHODS:
+    if result.verdict.method not in _METHODS or not _is_linear(result.verdict.settings):
         return NotLive.OTHER_METHOD
     if result.verdict.threshold > 0:
         return NotLive.THRESHOLD
@@ -91,8 +91,14 @@ def pack_problem(result: Findings) -> dict[str, Any]:
 
 
 def _price(result: Findings) -> Any:
-    """The penalty that the method was given, if it takes one."""
-    return result.provenance.get("settings", {}).get("penalty", "ebic")
+    """What the method found to be the price, or else the penalty that it was given, if it takes one."""
+    given = result.provenance.get("settings", {}).get("penalty", "ebic")
+    return result.verdict.details.get("price of a parent", given)
+
+
+def _is_linear(settings: Mapping[str, Any]) -> bool:
+    """Whether lines and normal noise were enough: the page knows of nothing else."""
+    return settings.get("mechanisms", "linear") == "linear" and settings.get("noise", "gaussian") == "gaussian"
 
 
 def _encode(array: Floats) -> str:
