@@ -96,9 +96,10 @@ def _price(result: Findings) -> Any:
     return result.verdict.details.get("price of a parent", given)
 
 
-def _is_linear(settings: Mapping[str, Any]) -> bool:
+def _is_linear(settings: Mapping[str, object]) -> bool:
     """Whether lines and normal noise were enough: the page knows of nothing else."""
-    return settings.get("mechanisms", "linear") == "linear" and settings.get("noise", "gaussian") == "gaussian"
+    plain = {"mechanisms": "linear", "noise": "gaussian"}
+    return all(settings.get(name, value) == value for name, value in plain.items())
 
 
 def _encode(array: Floats) -> str:
