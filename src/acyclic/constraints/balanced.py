@@ -39,7 +39,7 @@ class Balanced(Constraint):
     >>> B = 1e-16 * np.roll(np.eye(64), 1, axis=1)  # a cycle of 64 edges of weight 1e-8
     >>> h, G = Balanced().value_and_gradient(B)
     >>> round(h / 1e-16, 6), bool((G[B > 0] > 0).all())
-    (1.067395, True)
+    (1.067399, True)
     """
 
     name = "balanced"
