@@ -39,6 +39,8 @@ _MOST_BRANCHES = 5_000_000
 LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 # Curves and shapes of more rows are those of a sample: directions that need more are near-ties.
 MOST_ROWS = 100_000
+# Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
+_CONVINCING, _MISSED = 3, 0.1
 # A curve whose line explains less of it than this has no trend.
 _NO_TREND = 0.01
 
@@ -373,5 +375,25 @@ def choose_world(
         if answer.found.score < found.score - log(n):
             best, found, now = answer, answer.found, world
         if answer.found.end.kind.stopped:
-            break
-    return best, scores
+            return best, scores
+    if best is None or not best.fitted.curved.any():
+        return best, scores
+    return _straighten(worlds, best, linear, scores, deadline=deadline, **options), scores
+
+
+def _straighten(
+    worlds: Worlds, best: Answer, linear: FoundGraph, scores: dict[World, float], **options: Any
+) -> Answer | None:
+    """The answer with lines alone where curves gain little: among so many edges some look curved by chance.
+
+    Under noise that is not normal the regression of a cause on its effect is curved, and negentropy is told by two
+    moments only, which miss a part of it: what curves gain within that part says nothing.
+    """
+    least = _CONVINCING * log(worlds.parents.n)
+    if best.world.noise == "gaussian":
+        return None if linear.score < best.found.score + least else best
+    world = World("linear", "any")
+    answer = worlds.search(world, [best.found.order, linear.order], **options)
+    scores[world] = min(answer.found.score, scores.get(world, np.inf))
+    least = max(least, _MISSED * (linear.score - answer.found.score))
+    return answer if answer.found.score < best.found.score + least else best

@@ -116,4 +116,4 @@ class Cam(DagLearner):
 def fit_mechanisms(score: BlockScore, edges: Bools) -> Fitted:
     """The functions of a graph's edges, each as smooth as the score likes best."""
     families = (score.family(j, np.flatnonzero(edges[:, j]).tolist()) for j in range(len(edges)))
-    return Fitted(score.features, tuple(families))
+    return Fitted(score.features, tuple(families), (None,) * len(edges))

@@ -36,7 +36,7 @@ from acyclic.running import Monitor, State
 from acyclic.scores.blocks import Mechanisms, NoiseShape
 from acyclic.scores.counts import CountRule
 from acyclic.scores.local import PenaltyChoice
-from acyclic.types import Callback, Floats, Integers
+from acyclic.types import Callback, Floats
 
 
 class OrderSearch(OrderLearner):

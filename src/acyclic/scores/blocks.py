@@ -5,7 +5,8 @@
 in the units of `scores.local`: for linear parents and normal noise it is the Gaussian BIC. R_j are the features that
 column j is as a child, Φ_i those with which i enters. The features of a curve have a normal prior whose variance falls
 with their roughness, b_k ~ N(0, σ² τ_k): it adds the ridge 1 / n τ_k to their moments and costs log(1 + n τ_k), against
-log n for a coefficient without a prior. J is the negentropy of the residual in nats (Hyvärinen 1998), over m rows.
+log n for a coefficient without a prior; that an edge is curved at all costs 2 log d, as in the extended BIC. J is the
+negentropy of the residual in nats (Hyvärinen 1998), over m rows.
 """
 
 from __future__ import annotations
@@ -129,7 +130,10 @@ class BlockScore(LocalScore):
                 prior[1:] = _PRIOR * np.arange(2.0, own.size + 1) ** -_DECAY
             places = np.arange(features.at[i], features.at[i + 1])
             G[places, places] += 1 / (n * prior)
-            prices.append(np.cumsum(np.where(np.isinf(prior), log(n), repeats * np.log1p(n * np.minimum(prior, 1.0)))))
+            price = np.where(np.isinf(prior), log(n), repeats * np.log1p(n * np.minimum(prior, 1.0)))
+            if isinstance(own, Curves):
+                price[1:2] += 2 * log(d)  # which of so many edges are curved is chosen, as in the extended BIC
+            prices.append(np.cumsum(price))
         sample = None if rows is None else np.ascontiguousarray(features(draw_rows(rows, MOST_SHAPE_ROWS)).T)
         cost = price_of_parent(penalty, n, d)
         return cls(features, G, np.concatenate(prices), cost, sample, repeats * _SHAPE_PARAMETERS * log(n))
