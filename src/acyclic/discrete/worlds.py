@@ -122,6 +122,8 @@ class Fitted:
         for j, family in enumerate(self.families):
             scale, many = self._scale(j), self.features.responses()[j] > 1
             for i, part in zip(family.parents, self._contributions(j, coded)):
+                if not deviations[i] > 0:
+                    continue  # a constant that has to be a parent
                 x, added = rows[:, i] - rows[:, i].mean(), part @ scale
                 slope = float(x @ added) / float(x @ x)
                 spread = np.sqrt(part.var(axis=0).mean()) * deviations[j] if many else added.std()

@@ -103,7 +103,7 @@ class Cam(DagLearner):
         fitted = fit_mechanisms(score, edges & varies[:, None])
         solution = state.solution(float(sum(family.score for family in fitted.families)), 0.0)
         return Found(
-            solution=replace(solution, weights=mask.fill_required(fitted.slopes(rows))),
+            solution=replace(solution, weights=fitted.slopes(rows)),
             method=self.method,
             orientation=Orientation.CURVATURE,
             settings={"cutoff": self.cutoff},
