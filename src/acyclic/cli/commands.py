@@ -206,7 +206,7 @@ def compare(
 
     ```
     acyclic compare sachs/graph-17.json sachs-graph/result.json
-    acyclic compare before/result.json after/result.json --out diff.html
+    acyclic compare sachs-graph/result.json sachs-again/result.json --out diff.html
     ```
 
     Parameters

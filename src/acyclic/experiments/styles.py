@@ -103,6 +103,8 @@ _STYLES: Mapping[str, Style] = MappingProxyType(
         "fast-geometric": Style("#009e73", ">"),
         "polynomial": Style("#6a3d9a", "<", "--"),
         "log-det": Style("#767676", "p", "--"),
+        "balanced": Style("#8c3d00", "P", "--"),
+        "analytic": Style("#0072b2", "o", "--"),
         "inverse-trace": Style("#a6a6a6", "h", "--"),
         "NoCurl": Style("#009e73", "P", "--"),
         "Ges": Style("#767676", "<", "--"),
@@ -123,6 +125,12 @@ _VARIANTS: Mapping[str, Mapping[str, Style]] = MappingProxyType(
             "straight": Style("#003f63", (4, 1, 0), "-."),
             "kkt_search": Style("#00456b", "^", "-."),
             "kkt_search-published": Style("#5b9bd0", "v", "--"),
+        },
+        "analytic": {
+            "order 1": Style("#56b4e9", "o", "--"),
+            "order 2": Style("#0072b2", "s", "--"),
+            "order 3": Style("#cc79a7", "^", "--"),
+            "order 4": Style("#009e73", "v", "--"),
         },
         "binomial": {"adam": Style("#56b4e9", "h", ":")},
         "spectral-radius": {"nobears": Style("#b37700", "p", "--")},
@@ -147,7 +155,8 @@ def style(method: Mapping[str, Scalar]) -> Style:
     """
     base = str(method.get("constraint", method.get("learner", "")))
     straight = "straight" if method.get("detour") == 1 else None
-    apart = (method.get("then"), method.get("bound"), method.get("inner"), straight)
+    order = f"order {method['order']}" if "order" in method else None
+    apart = (method.get("then"), method.get("bound"), method.get("inner"), order, straight)
     variant = next((str(name) for name in apart if name), "")
     return _VARIANTS.get(base, {}).get(variant) or _STYLES.get(base, _UNKNOWN)
 

@@ -552,6 +552,10 @@ def test_a_larger_penalty_goes_on_from_where_the_smaller_one_ended():
         def __init__(self, h, weights):
             self.h, self.weights = h, np.array([weights])
 
+    class Anywhere:
+        def starting_at(self, weights):
+            return self
+
     script = iter([(4.0, 1.0), (2.0, 2.0), (0.9, 3.0), (0.5, 4.0), (1e-9, 5.0)])
     seen = []
 
@@ -560,7 +564,7 @@ def test_a_larger_penalty_goes_on_from_where_the_smaller_one_ended():
         return Point(*next(script))
 
     state = State(np.zeros(1))
-    OnwardLagrangian()(None, minimise, Monitor(), state)
+    OnwardLagrangian()(Anywhere(), minimise, Monitor(), state)
     assert seen == [(1.0, 0.0, 0.0), (1.0, 4.0, 1.0), (10.0, 4.0, 2.0), (10.0, 13.0, 3.0), (100.0, 13.0, 4.0)]
     assert (
         state.end.kind is Ended.CONSTRAINT_MET
