@@ -195,7 +195,9 @@ def test_a_method_looks_the_same_in_every_figure():
     looks = {}
     for name in plan_names():
         for setting in load_plan(name).settings():
-            key = tuple(setting.method.get(part) for part in ("constraint", "then", "inner", "bound", "detour"))
+            key = tuple(
+                setting.method.get(part) for part in ("constraint", "then", "inner", "bound", "order", "detour")
+            )
             if any(key):
                 assert looks.setdefault(key, style(setting.method)) == style(setting.method)
     assert style({"learner": "Notears", "constraint": "fast-tmpi"}) == style({"constraint": "fast-tmpi"})
