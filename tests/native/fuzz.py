@@ -153,7 +153,10 @@ class Caller:
         for _ in range(int(rng.integers(1, 4))):
             order[:] = rng.permutation(d)
             if rng.random() < 0.3 and not counted:
-                self.finish(call.order_search_grow(handle, address(R[0]), 1e-9, address(order), self.stop()))
+                status = call.order_search_grow(handle, address(R[0]), 1e-9, address(order), self.stop())
+                self.finish(status)
+                if status < 0:  # the order is half grown
+                    order[:] = np.arange(d)
             self.finish(call.order_search_start(handle, address(order), self.stop()))
             tolerance = float(rng.choice([1e-9, 1e-6, 1.0]))
             for step in rng.choice(["descend", "kick", "rival", "rival"], int(rng.integers(0, 6))):
