@@ -6,6 +6,7 @@ import pytest
 
 import acyclic
 from acyclic.data.table import read_table
+from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.search import search_graph
 from acyclic.discrete.worlds import LINEAR, World, Worlds, choose_world
 from acyclic.errors import InputError
@@ -157,3 +158,23 @@ def test_curves_need_rows_and_weights_without_bounds():
         acyclic.OrderSearch(mechanisms="curved").fit(read_table(X).moments)
     with pytest.raises(InputError):
         acyclic.OrderSearch(noise="any", knowledge=acyclic.Knowledge(signs={("x0", "x1"): "+"})).fit(X)
+
+
+@pytest.mark.parametrize("world", [World("curved"), World("linear", "any")])
+def test_a_sample_of_many_rows_tells_the_world_too(world, monkeypatch):
+    monkeypatch.setattr("acyclic.discrete.worlds.MOST_ROWS", 800)
+    result = acyclic.learn(draw(world, n=3000))
+    assert result.verdict.details["rows that tell curves and shapes"] == 800
+    np.testing.assert_array_equal(result.graph.adjacency, truth())
+
+
+def test_a_deadline_ends_a_look():
+    worlds = Worlds(read_table(draw(World("curved"))))
+    with pytest.raises(Stopped):
+        worlds.look(World("curved"), np.arange(6), Deadline(0.0))
+
+
+def test_bounds_are_refused_where_there_are_categories():
+    frame = pd.DataFrame({"a": list("xyz") * 50, "b": np.arange(150.0)})
+    with pytest.raises(InputError):
+        acyclic.learn(frame, knowledge=acyclic.Knowledge(signs={("a", "b"): "+"}))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
 from typing import Any, NamedTuple
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from acyclic._native import BlockChain, OrderChain
-from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Curves, Features, Indicators
+from acyclic._native import BlockChain, OrderChain, run_watched
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, LEVELS, Curves, Features, Indicators
 from acyclic.data.kinds import Coding
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
@@ -37,8 +37,9 @@ __all__ = ["Answer", "Fitted", "World", "Worlds", "choose_world"]
 _MOST_BRANCHES = 5_000_000
 # Beyond so many columns curves, and the shape of the noise, take minutes.
 LARGEST_CURVED, LARGEST_SHAPED = 200, 500
-# Curves and shapes of more rows are those of a sample: directions that need more are near-ties.
-MOST_ROWS = 100_000
+# Curves and shapes of more rows are those of a sample: directions that need more are near-ties. The moments of curves
+# take about as many products, some seconds of them.
+MOST_ROWS, FEWEST_SAMPLED, MOST_PRODUCTS = 100_000, 5_000, 2e10
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
 _CONVINCING, _MISSED = 3, 0.1
 # A curve whose line explains less of it than this has no trend.
@@ -198,10 +199,9 @@ class Worlds:
         mask: Mask | None = None,
         max_parents: int | None = None,
     ) -> None:
-        self.rows, self.names, self.penalty = draw_rows(table.rows(), MOST_ROWS), table.names, penalty
-        moments = table.moments
-        if len(self.rows) < moments.n:
-            moments = Moments.from_array(self.rows, self.names)
+        self.rows, self.names, self.penalty = _sample(table), table.names, penalty
+        self.is_sample = len(self.rows) < table.moments.n
+        moments = Moments.from_array(self.rows, self.names) if self.is_sample else table.moments
         # A sample of rows that were drawn with replacement repeats fewer of them.
         self.repeats = 1 + (table.repeats - 1) * len(self.rows) / table.n_rows
         self.parents = ParentCriterion.of(moments, penalty, mask, max_parents)
@@ -242,12 +242,12 @@ class Worlds:
             )
         return self._scores[world]
 
-    def look(self, world: World, order: ArrayLike) -> float:
-        """The score of the best parents of an order."""
+    def look(self, world: World, order: ArrayLike, deadline: Deadline | None = None) -> float:
+        """The score of the best parents of an order; raises Stopped when the deadline passes."""
         start = self.back[checked_order(order, self.names)].astype(np.int32)
         with ExitStack() as stack:
             chain = _open_chain(stack, self.score(world), self.parents, self.canon, 0)
-            chain.start(start)
+            run_watched(lambda flag: chain.start(start, flag), deadline)
             return chain.best()[0]
 
     def search(
@@ -272,6 +272,12 @@ class Worlds:
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
         return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+
+
+def _sample(table: Table) -> Floats:
+    """The rows, or as many of them as the features of all columns can be multiplied out for."""
+    affordable = int(MOST_PRODUCTS / (max(LEVELS) * len(table.names)) ** 2)
+    return draw_rows(table.rows(), min(max(affordable, FEWEST_SAMPLED), MOST_ROWS))
 
 
 class Answer(NamedTuple):
@@ -361,12 +367,18 @@ def choose_world(
     numbers of its levels have none, so that it would orient every edge between the two.
     """
     n = worlds.parents.n
+    if worlds.is_sample:  # scores of as many rows are compared
+        linear = replace(linear, score=worlds.look(LINEAR, linear.order, deadline))
     scores, best, found, now = {LINEAR: linear.score}, None, linear, LINEAR
     others = worlds.others()
     while others and not (deadline is not None and deadline.passed()):
         orders = [found.order, linear.order, linear.order[::-1]]
-        usual = [worlds.look(now, order) for order in orders]
-        gains = {(world, k): usual[k] - worlds.look(world, order) for world in others for k, order in enumerate(orders)}
+        usual = [worlds.look(now, order, deadline) for order in orders]
+        gains = {
+            (world, k): usual[k] - worlds.look(world, order, deadline)
+            for world in others
+            for k, order in enumerate(orders)
+        }
         (world, k), gain = max(gains.items(), key=lambda entry: entry[1])
         if gain <= log(n):
             break

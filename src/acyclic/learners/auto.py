@@ -134,6 +134,8 @@ class Auto(DagLearner):
         effort = resolve_effort(self.effort, self.time_limit)
         if table.why_no_rows is not None and has_categories(table):
             raise InputError("categories of more than two levels need rows: ", *explain_no_rows(table.why_no_rows))
+        if mask.has_bounds and has_categories(table):
+            raise InputError("bounds and signs are of weights between numbers; leave them out beside categories")
         run = _Run(table, mask, monitor, self.random_state, effort, self.penalty, near)
         start = least_squares(table.moments.covariance, mask.required, mask)
         state = monitor.run(run.stages, State(start))
@@ -151,7 +153,7 @@ class Auto(DagLearner):
             },
             threshold=self.threshold,
             cautions=tuple(_caution(table.moments, best, self.threshold)),
-            details={**_details(run.price, best), **{f"score: {_say(w)}": s for w, s in run.scores.items()}},
+            details={**_details(run.price, best), **run.describe_worlds()},
             rivals=run.rivals,
             by_edge={} if run.answer is None else orient_by_edge(run.answer.fitted),
             mechanisms=None if run.answer is None else run.answer.fitted,
@@ -293,6 +295,13 @@ class _Run:
         enough = self.moments.n >= FEWEST_ROWS_FOR_CURVES and 2 <= len(self.moments.names) <= LARGEST_SHAPED
         return self.table.has_rows and enough and not self.mask.has_bounds
 
+    def describe_worlds(self) -> dict[str, float]:
+        """The scores of the worlds that were tried, and how many rows they are of."""
+        if not self.scores:
+            return {}
+        told = {f"score: {_say(world)}": score for world, score in self.scores.items()}
+        return {**told, "rows that tell curves and shapes": float(len(self.worlds.rows))}
+
     @cached_property
     def worlds(self) -> Worlds:
         return Worlds(self.table, self.price, mask=self.mask)
@@ -303,7 +312,8 @@ class _Run:
         if not self._has_worlds or d > LARGEST_CURVED:
             return False
         order = Dag(equal.weights).order
-        gain = self.worlds.look(LINEAR, order) - self.worlds.look(World("curved"), order)
+        usual, curved = (self.worlds.look(w, order, self.monitor.deadline) for w in (LINEAR, World("curved")))
+        gain = usual - curved
         return gain > 2 * price_of_parent("ebic", self.moments.n, d)
 
     def _options(self, state: State, *, mask: bool = True) -> dict[str, Any]:
