@@ -7,8 +7,9 @@ import pytest
 import acyclic
 from acyclic.data.table import read_table
 from acyclic.deadline import Deadline, Stopped
+from acyclic.discrete.fitted import LINEAR, World
 from acyclic.discrete.search import search_graph
-from acyclic.discrete.worlds import LINEAR, World, Worlds, choose_world
+from acyclic.discrete.worlds import Worlds, choose_world
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.learners.auto import Auto

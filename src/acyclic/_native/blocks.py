@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic._native.library import FLOAT, INT32, UINT8, address, check, check_size, library
+from acyclic._native.library import FLOAT, INT32, address, check, check_size, library
 from acyclic._native.order import OrderChain
 from acyclic.types import Floats
 
@@ -85,37 +85,16 @@ class BlockChain(OrderChain):
         seed: int,
     ) -> None:
         self.d = check_size(len(given.responses))
-        self._nodes = np.arange(self.d, dtype=np.int32)
         check_blocks(given)
-        for rule in (allowed, required, precede):
-            if rule is not None:
-                check("a rule for parents", rule, UINT8, (self.d, self.d))
-        self._kept = given, allowed, required, precede  # the kernel reads them until it is closed
-        kernels, n_rows = library(), 0 if given.rows is None else given.rows.shape[1]
-        search = kernels.order_search_open(
-            self.d,
-            address(given.G),
-            given.n,
-            given.cost,
-            None,
-            *map(address, (allowed, required, precede)),
-            max_parents,
-            detours,
-            most_branches,
-            seed,
-            *(None,) * 4,
+        self._given = given  # the kernel reads it until it is closed
+        n_rows = 0 if given.rows is None else given.rows.shape[1]
+        numbers = given.n, given.cost, n_rows, address(given.rows), given.shape_price, max_parents
+        arrays = [address(array) for array in given[:8]]
+        self._open_under(
+            lambda: library().blocks_open(self.d, *arrays, *numbers),
+            (allowed, required, precede),
+            (max_parents, detours, most_branches, seed),
         )
-        selector = kernels.blocks_open(
-            self.d,
-            *(address(array) for array in given[:8]),
-            given.n,
-            given.cost,
-            n_rows,
-            address(given.rows),
-            given.shape_price,
-            max_parents,
-        )
-        self._take(kernels.order_search_use(search, selector))
 
     def family(self, node: int) -> tuple[Int32s, Int32s, tuple[float, float, float]]:
         """Parents of a node in the present order, their levels, and misfit, shape and price of its score."""

@@ -64,30 +64,15 @@ class CountChain(OrderChain):
         seed: int,
     ) -> None:
         self.d = check_size(len(given.levels))
-        self._nodes = np.arange(self.d, dtype=np.int32)
         check_counts(given)
-        for rule in (allowed, required, precede):
-            if rule is not None:
-                check("a rule for parents", rule, UINT8, (self.d, self.d))
-        self._kept = given, allowed, required, precede  # the kernel reads them until it is closed
-        kernels, rules = library(), tuple(map(address, (allowed, required, precede)))
-        most = max_parents, detours, most_branches, seed
-        # The search reads no moments where another score chooses the parents.
-        search = kernels.order_search_open(self.d, None, 1.0, 0.0, None, *rules, *most, *(None,) * 4)
-        selector = kernels.counts_open(
-            self.d,
-            len(given.weight),
-            address(given.codes),
-            address(given.weight),
-            address(given.levels),
-            len(given.logs),
-            address(given.logs),
-            given.unit,
-            given.extra,
-            given.sample_size,
-            max_parents,
+        self._given = given  # the kernel reads it until it is closed
+        arrays = [address(array) for array in (given.codes, given.weight, given.levels)]
+        logs, numbers = address(given.logs), (given.unit, given.extra, given.sample_size, max_parents)
+        self._open_under(
+            lambda: library().counts_open(self.d, len(given.weight), *arrays, len(given.logs), logs, *numbers),
+            (allowed, required, precede),
+            (max_parents, detours, most_branches, seed),
         )
-        self._take(kernels.order_search_use(search, selector))
 
 
 def check_counts(given: CountCriterion) -> None:

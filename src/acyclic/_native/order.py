@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -176,6 +176,27 @@ class OrderChain:
             some = tuple(address(array) for array in arrays)
         given = *rules, most_branches, seed, *some
         self._take(library().order_search_open(self.d, address(R), *given))
+
+    def _open_under(
+        self,
+        open_selector: Callable[[], int | None],
+        rules: Sequence[NDArray[np.uint8] | None],
+        most: tuple[int, int, int, int],
+    ) -> None:
+        """Open the search under the score of a selector.
+
+        ``rules`` are allowed, required and preceding columns, ``most`` most parents, detours, branches and the seed.
+        """
+        for rule in rules:
+            if rule is not None:
+                check("a rule for parents", rule, UINT8, (self.d, self.d))
+        self._nodes = np.arange(self.d, dtype=np.int32)
+        self._rules = tuple(rules)  # the kernel reads them until it is closed
+        # The search reads no moments where another score chooses the parents.
+        search = library().order_search_open(
+            self.d, None, 1.0, 0.0, None, *map(address, self._rules), *most, *(None,) * 4
+        )
+        self._take(library().order_search_use(search, open_selector()))
 
     def _take(self, handle: int | None) -> None:
         self._busy, self._ready = threading.Lock(), False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,13 @@ from acyclic.data.kinds import Coding
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
-from acyclic.discrete.search import FoundGraph, _check_effort, _Search
-from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order
+from acyclic.discrete.search import FoundGraph, ScoreSearch, check_effort
+from acyclic.discrete.selection import ParentCriterion, checked_order
 from acyclic.errors import InputError
 from acyclic.scores.counts import CountScore
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["Distributions", "search_counts"]
-
-# Trees of one chain beyond so many branches are begun anew: points are dear here, branches few.
-_MOST_BRANCHES = 5_000_000
 
 
 def search_counts(
@@ -66,7 +62,7 @@ def search_counts(
     >>> (found.weights != 0).astype(int).tolist()
     [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
     """
-    _check_effort(effort)
+    check_effort(effort)
     d = score.n_nodes
     mask = Mask.unrestricted(d, names) if mask is None else mask
     if len(mask.names) != d:
@@ -108,29 +104,16 @@ def _strengths(score: CountScore, adjacency: Bools) -> Floats:
     return weights
 
 
-class _CountSearch(_Search):
+class _CountSearch(ScoreSearch):
     """The search with the score of counts in the place of the linear Gaussian one."""
 
+    score: CountScore
+
     def __init__(self, score: CountScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
-        super().__init__(criterion, None, canon, *options)
-        self.score = score.in_order(canon)
+        super().__init__(score.in_order(canon), criterion, canon, *options)
 
     def open_chain(self, seed: int) -> OrderChain:
-        *_, allowed, required, precede, most, _, _ = self.given
-        rules = allowed, required, precede, most, DETOURS, _MOST_BRANCHES
-        return self.stack.enter_context(CountChain(self.score.criterion, *rules, seed))
-
-    def score_of(self, adjacency: Bools) -> float:
-        return self.score.total(adjacency)
-
-    def price_of_edge(self, parents: Any, source: int, target: int) -> float:
-        *_, allowed, _, _, most, _, _ = self.given
-        given = [int(i) for i in parents]
-        if source in given:
-            return 0.0
-        if (allowed is not None and not allowed[target, source]) or len(given) >= most:
-            return inf
-        return self.score.score(target, [*given, source]) - self.score.score(target, given)
+        return self.stack.enter_context(CountChain(self.score.criterion, *self.rules, seed))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from math import inf, log, nan
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.random import Generator, SeedSequence
@@ -35,11 +35,11 @@ from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.equivalence import extend_consistently, find_cpdag
-from acyclic.scores.local import Noise, PenaltyRule
+from acyclic.scores.local import LocalScore, Noise, PenaltyRule
 from acyclic.scores.regression import least_squares, least_squares_of_edges
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["FoundGraph", "search_graph", "search_orders"]
+__all__ = ["FoundGraph", "ScoreSearch", "canonical_order", "check_effort", "search_graph", "search_orders"]
 
 # A kick, and what is accepted after it, as measured on real tables: fewer insertions fall back, more lose too much.
 _INSERTIONS, _TEMPERATURE = 3, 5.0
@@ -124,7 +124,7 @@ def search_graph(
     >>> (found.weights != 0).astype(int).tolist(), found.rivals.proved
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
-    _check_effort(effort)
+    check_effort(effort)
     few = len(moments.names) <= LARGEST_EXACT and effort != 0
     # What a proof that is cut short leaves is a descent, which takes next to no time and tells of itself.
     searched = search_orders(
@@ -228,7 +228,7 @@ def search_orders(
     >>> (search_orders(moments).weights != 0).astype(int).tolist()
     [[0, 0, 1], [0, 0, 1], [0, 0, 0]]
     """
-    _check_effort(effort)
+    check_effort(effort)
     criterion, d = ParentCriterion.of(moments, penalty, mask, max_parents), len(moments.names)
     given = [checked_order(start, moments.names) for start in starts]
     if d > MANY_COLUMNS:
@@ -265,7 +265,8 @@ def _search_many(
     return FoundGraph(found.order, weights, found.score, criterion.penalty, reached, 0, 0, None, found.end)
 
 
-def _check_effort(effort: float | None) -> None:
+def check_effort(effort: float | None) -> None:
+    """Raise an InputError unless it is a number of at least 0, or None."""
     if effort is not None and not 0 <= effort < inf:
         raise InputError(f"effort is {effort!r}; give a number >= 0, or None")
 
@@ -339,7 +340,7 @@ class _Search:
         self.kicked: list[int] = []
         self.generations = 0
 
-    def __enter__(self) -> _Search:
+    def __enter__(self) -> Self:
         self.stack.__enter__()
         return self
 
@@ -551,3 +552,32 @@ class _Search:
     def explain(self, stop: Stopped) -> Fact[Ended]:
         """How the search ended: kernels only know that they were told to stop."""
         return stop.end if self.until is None or not self.until.passed() else self.until.end()
+
+
+class ScoreSearch(_Search):
+    """The search with another score in the place of the linear Gaussian one, over columns in canonical order.
+
+    A subclass opens the chains of its score with ``rules``: allowed, required and preceding columns, the most parents,
+    detours and branches.
+    """
+
+    def __init__(self, score: LocalScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
+        super().__init__(criterion, None, canon, *options)
+        self.score = score
+        *_, allowed, required, precede, most, _, _ = self.given
+        # Points are dear under these scores, branches few.
+        self.rules = allowed, required, precede, most, DETOURS, _MOST_BRANCHES // 3
+
+    def score_of(self, adjacency: Bools) -> float:
+        """The score of a graph."""
+        return self.score.total(adjacency)
+
+    def price_of_edge(self, parents: Integers | Order, source: int, target: int) -> float:
+        """See _Search."""
+        allowed, *_, most, _, _ = self.rules
+        given = [int(i) for i in parents]
+        if source in given:
+            return 0.0
+        if (allowed is not None and not allowed[target, source]) or len(given) >= most:
+            return inf
+        return self.score.score(target, [*given, source]) - self.score.score(target, given)

@@ -8,8 +8,7 @@ which world a table is from.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from typing import Any, NamedTuple
 
@@ -17,24 +16,22 @@ import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 
-from acyclic._native import BlockChain, OrderChain, run_watched
-from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, LEVELS, Curves, Features, Indicators
+from acyclic._native import BlockChain, run_watched
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, LEVELS, Features
 from acyclic.data.kinds import Coding
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
-from acyclic.discrete.order import as_bytes
-from acyclic.discrete.search import FoundGraph, _Search, canonical_order
-from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order
-from acyclic.scores.blocks import BlockScore, Family, Mechanisms, NoiseShape, draw_rows
+from acyclic.discrete.fitted import LINEAR, Fitted, World, encode_rows, in_own_order
+from acyclic.discrete.search import FoundGraph, ScoreSearch, canonical_order
+from acyclic.discrete.selection import ParentCriterion, checked_order
+from acyclic.scores.blocks import BlockScore, Family, Mechanisms, draw_rows
 from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Floats, Integers, Kind
 
-__all__ = ["Answer", "Fitted", "World", "Worlds", "choose_world"]
+__all__ = ["Answer", "Worlds", "choose_world"]
 
-# Trees of one chain beyond so many branches are begun anew: points are dear here, branches few.
-_MOST_BRANCHES = 5_000_000
 # Beyond so many columns curves, and the shape of the noise, take minutes.
 LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 # Curves and shapes of more rows are those of a sample: directions that need more are near-ties. The moments of curves
@@ -42,140 +39,6 @@ LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 MOST_ROWS, FEWEST_SAMPLED, MOST_PRODUCTS = 100_000, 5_000, 2e10
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
 _CONVINCING, _MISSED = 3, 0.1
-# A curve whose line explains less of it than this has no trend.
-_NO_TREND = 0.01
-
-
-class World(NamedTuple):
-    """How columns depend on their parents, and what is assumed of the noise."""
-
-    mechanisms: Mechanisms = "linear"
-    noise: NoiseShape = "gaussian"
-
-
-LINEAR = World()
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """The mechanisms of a graph: each column as a sum of functions of its parents.
-
-    Attributes
-    ----------
-    features : Features
-        Of the columns in their own order.
-    families : tuple of Family
-        One for each column.
-    codings : tuple of Coding or None
-        The levels of the columns that are categories.
-    """
-
-    features: Features
-    families: tuple[Family, ...]
-    codings: tuple[Coding | None, ...]
-
-    @property
-    def adjacency(self) -> Bools:
-        """The edges (d, d)."""
-        d = len(self.families)
-        edges = np.zeros((d, d), dtype=bool)
-        for j, family in enumerate(self.families):
-            edges[list(family.parents), j] = True
-        return edges
-
-    @property
-    def world(self) -> World:
-        """The simplest world that the families need."""
-        mechanisms: Mechanisms = "curved" if self.curved.any() else "linear"
-        return World(mechanisms, "any" if any(family.shape for family in self.families) else "gaussian")
-
-    @property
-    def curved(self) -> Bools:
-        """The edges (d, d) that are curves of numbers."""
-        d = len(self.families)
-        edges = np.zeros((d, d), dtype=bool)
-        for j, family in enumerate(self.families):
-            bent = [i for i, level in zip(family.parents, family.levels) if level > 1 and not self._has_levels(i)]
-            edges[bent, j] = True
-        return edges
-
-    def predict(self, rows: Floats) -> Floats:
-        """Expectation (n, d) of each column given its parents; of a category that of the number of its level."""
-        coded = encode_rows(rows, self.codings)
-        return np.column_stack(
-            [self._offset(j) + sum(self.parts(j, coded), np.zeros(len(rows))) for j in range(self.d)]
-        )
-
-    def parts(self, j: int, coded: Floats) -> list[Floats]:
-        """What each parent adds to the expectation of a column, in its units: (n,) each."""
-        scale = self._scale(j)
-        return [part @ scale for part in self._contributions(j, coded)]
-
-    def slopes(self, rows: Floats) -> Floats:
-        """The average slope (d, d) of each edge: that of the line through its function, in the columns' units.
-
-        For a linear edge it is the coefficient. Where there is no line, for a category of several levels or a curve
-        without a trend, it has no sign: it is the deviation of what the parent adds, as a share of the child's.
-        """
-        coded = encode_rows(rows, self.codings)
-        weights = np.zeros((self.d, self.d))
-        deviations = rows.std(axis=0)
-        for j, family in enumerate(self.families):
-            scale, many = self._scale(j), self.features.responses()[j] > 1
-            for i, part in zip(family.parents, self._contributions(j, coded)):
-                if not deviations[i] > 0:
-                    continue  # a constant that has to be a parent
-                x, added = rows[:, i] - rows[:, i].mean(), part @ scale
-                slope = float(x @ added) / float(x @ x)
-                spread = np.sqrt(part.var(axis=0).mean()) * deviations[j] if many else added.std()
-                level = many or self._has_levels(i) or abs(slope) * deviations[i] < _NO_TREND * spread
-                weights[i, j] = spread / deviations[i] if level else slope
-        return weights
-
-    @property
-    def d(self) -> int:
-        """The number of columns."""
-        return len(self.families)
-
-    def _contributions(self, j: int, coded: Floats) -> list[Floats]:
-        """What each parent adds to the features that a column is as a child: (n, r) each."""
-        family, found, start = self.families[j], [], 0
-        for i, level in zip(family.parents, family.levels):
-            found.append(self.features.maps[i](coded[:, i])[:, :level] @ family.coefficients[start : start + level])
-            start += level
-        return found
-
-    def _has_levels(self, i: int) -> bool:
-        own = self.features.maps[i]
-        return isinstance(own, Indicators) and own.size > 1
-
-    def _scale(self, j: int) -> Floats:
-        """The column in terms of the features that it is as a child: (r,)."""
-        own = self.features.maps[j]
-        return np.array([own.deviation]) if isinstance(own, Curves) else self._level_values(j)[1:]
-
-    def _offset(self, j: int) -> float:
-        own = self.features.maps[j]
-        return own.mean if isinstance(own, Curves) else float(self._level_values(j)[0])
-
-    def _level_values(self, j: int) -> Floats:
-        """Offset and coefficients that give the number of a level from its features."""
-        own, coding = self.features.maps[j], self.codings[j]
-        assert isinstance(own, Indicators)
-        assert coding is not None
-        values = np.array([coding.values[coding.codes.index(code)] for code in range(len(coding.levels))])
-        return np.asarray(np.linalg.lstsq(np.column_stack([np.ones(len(values)), own.weights]), values)[0])
-
-
-def encode_rows(rows: Floats, codings: Sequence[Coding | None]) -> Floats:
-    """The rows with the codes of categories in the place of their numbers."""
-    if not any(codings):
-        return rows
-    coded = np.array(rows)
-    for j, coding in enumerate(codings):
-        if coding is not None:
-            coded[:, j] = coding.encode(rows[:, j])
-    return coded
 
 
 class Worlds:
@@ -245,8 +108,8 @@ class Worlds:
     def look(self, world: World, order: ArrayLike, deadline: Deadline | None = None) -> float:
         """The score of the best parents of an order; raises Stopped when the deadline passes."""
         start = self.back[checked_order(order, self.names)].astype(np.int32)
-        with ExitStack() as stack:
-            chain = _open_chain(stack, self.score(world), self.parents, self.canon, 0)
+        with _BlockSearch(self.score(world), self.parents, self.canon, 0.0, 1, None, None, 0) as search:
+            chain = search.open_chain(0)
             run_watched(lambda flag: chain.start(start, flag), deadline)
             return chain.best()[0]
 
@@ -264,8 +127,7 @@ class Worlds:
         """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`."""
         given = [checked_order(start, self.names) for start in starts]
         options = effort, threads, deadline, tell, random_state
-        search = _BlockSearch(self.score(world), self.parents, self.canon, *options)
-        with search:
+        with _BlockSearch(self.score(world), self.parents, self.canon, *options) as search:
             end = search.run(given)
             order, adjacency, total, rivals, end = search.look_around(end)
             fitted = search.fit(order, adjacency, self.codings)
@@ -288,45 +150,25 @@ class Answer(NamedTuple):
     fitted: Fitted
 
 
-def _open_chain(
-    stack: ExitStack, score: BlockScore, parents: ParentCriterion, canon: Integers, seed: int
-) -> BlockChain:
-    before = parents.mask.precedence
-    rules = *parents.rules(canon), None if before is None else as_bytes(before[np.ix_(canon, canon)])
-    most = parents.max_parents, DETOURS, _MOST_BRANCHES
-    return stack.enter_context(BlockChain(score.criterion, *rules, *most, seed))
+class _BlockSearch(ScoreSearch):
+    """The search under the score of a world."""
 
-
-class _BlockSearch(_Search):
-    """The search with another score in the place of the linear Gaussian one."""
+    score: BlockScore
 
     def __init__(self, score: BlockScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
-        super().__init__(criterion, None, canon, *options)
-        self.score, self.by_class = score, score.is_equivalent
-        self.parents, self.allowed = criterion, criterion.rules(canon)[0]
+        super().__init__(score, criterion, canon, *options)
+        self.by_class = score.is_equivalent
 
-    def open_chain(self, seed: int) -> OrderChain:
-        return _open_chain(self.stack, self.score, self.parents, self.canon, seed)
-
-    def score_of(self, adjacency: Bools) -> float:
-        return self.score.total(adjacency)
-
-    def price_of_edge(self, parents: Any, source: int, target: int) -> float:
-        given = [int(i) for i in parents]
-        if source in given:
-            return 0.0
-        if (self.allowed is not None and not self.allowed[target, source]) or len(given) >= self.parents.max_parents:
-            return np.inf
-        return self.score.score(target, [*given, source]) - self.score.score(target, given)
+    def open_chain(self, seed: int) -> BlockChain:
+        return self.stack.enter_context(BlockChain(self.score.criterion, *self.rules, seed))
 
     def fit(self, order: Integers, outward: Bools, codings: tuple[Coding | None, ...]) -> Fitted:
         """The mechanisms of a graph and its order over the columns in their own order."""
         inward = outward[np.ix_(self.canon, self.canon)]
-        with ExitStack() as stack:
-            chain = _open_chain(stack, self.score, self.parents, self.canon, 0)
-            chain.start(self.back[order].astype(np.int32))
-            families = [self._fit_one(chain, j, np.flatnonzero(inward[:, j])) for j in range(self.d)]
-        features, renamed = _in_own_order(self.score.features, families, self.canon, self.back)
+        chain = self.open_chain(0)
+        chain.start(self.back[order].astype(np.int32))
+        families = [self._fit_one(chain, j, np.flatnonzero(inward[:, j])) for j in range(self.d)]
+        features, renamed = in_own_order(self.score.features, families, self.canon, self.back)
         return Fitted(features, renamed, codings)
 
     def _fit_one(self, chain: BlockChain, j: int, parents: Integers) -> Family:
@@ -336,24 +178,6 @@ class _BlockSearch(_Search):
         if np.array_equal(chosen[by_parent], parents):
             return self.score.fit(j, parents.tolist(), levels[by_parent].tolist())
         return self.score.family(j, parents.tolist())
-
-
-def _in_own_order(
-    features: Features, families: Sequence[Family], canon: Integers, back: Integers
-) -> tuple[Features, tuple[Family, ...]]:
-    """Features and families with the columns as they were."""
-    maps = tuple(features.maps[k] for k in back)
-    levels = tuple(features.levels[k] for k in back)
-    at = np.concatenate([[0], np.cumsum([own.size for own in maps])]).astype(np.int32)
-    places = np.concatenate([np.arange(features.at[k], features.at[k + 1]) for k in back])
-    renamed = []
-    for k in back:
-        family = families[k]
-        parents = tuple(int(canon[i]) for i in family.parents)
-        renamed.append(Family(parents, family.levels, family.coefficients, family.misfit, family.shape, family.price))
-    shaped = tuple(features.shaped[k] for k in back)
-    G = features.G[np.ix_(places, places)]
-    return Features(maps, at, levels, shaped, features.n, G), tuple(renamed)
 
 
 def choose_world(

@@ -20,8 +20,8 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.discrete.categorical import Distributions
+from acyclic.discrete.fitted import Fitted
 from acyclic.discrete.rivals import Rivals
-from acyclic.discrete.worlds import Fitted
 from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_compelled

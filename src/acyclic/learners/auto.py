@@ -16,11 +16,12 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table, explain_no_rows
+from acyclic.discrete.fitted import LINEAR, World
 from acyclic.discrete.order import equal_variance_order, polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
-from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, LINEAR, Answer, World, Worlds, choose_world
+from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag

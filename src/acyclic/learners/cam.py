@@ -13,7 +13,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.cam import add_greedily
-from acyclic.discrete.worlds import Fitted
+from acyclic.discrete.fitted import Fitted
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found

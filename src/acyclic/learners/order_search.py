@@ -12,10 +12,11 @@ import numpy as np
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
+from acyclic.discrete.fitted import LINEAR, Fitted, World
 from acyclic.discrete.order import equal_variance_order
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import search_graph
-from acyclic.discrete.worlds import LINEAR, Fitted, World, Worlds
+from acyclic.discrete.worlds import Worlds
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag

@@ -13,10 +13,10 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Shared
+from acyclic.discrete.fitted import LINEAR, Fitted
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import search_orders
-from acyclic.discrete.worlds import LINEAR, Fitted
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact, Orientation
 from acyclic.graphs.dag import Dag
