@@ -149,7 +149,8 @@ def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
     """
     if mask.is_free:
         return weights, []
-    outside = (weights != 0) & ~mask.required & ((weights < mask.lower) | (weights > mask.upper))
+    out_of_bounds = (weights < mask.lower) | (weights > mask.upper) | ~mask.allowed
+    outside = (weights != 0) & ~mask.required & out_of_bounds
     missing = mask.required & (weights == 0)
     changed = mask.fill_required(np.where(outside, 0.0, weights))
     said = [
