@@ -34,7 +34,7 @@ class Evaluation(NamedTuple):
 
     value: float
     gradient: Matrix
-    order: int | None
+    order: int | None = None
     in_domain: bool = True
 
 
@@ -61,8 +61,24 @@ def checked(B: ArrayLike) -> Matrix:
 class Constraint(ABC):
     """A function h(B) ≥ 0 of a non-negative matrix that vanishes on DAGs.
 
+    One of one's own is a subclass with a ``name`` and ``evaluate_block``, which returns an `Evaluation`; every learner
+    with a ``constraint`` takes an object of it. Options are fields, as of any frozen dataclass.
+
     Objects hold options only; work buffers are kept in a pool from which each call takes its own, so that one object
     may serve several threads.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> from scipy.linalg import expm
+    >>> class Doubled(acyclic.Constraint):
+    ...     name = "doubled"
+    ...     def evaluate_block(self, B, size):
+    ...         E = expm(2 * B)
+    ...         return acyclic.Evaluation(E.trace() - len(B), 2 * E.T)
+    >>> data = acyclic.simulate(5, 200, random_state=0)
+    >>> acyclic.Notears(constraint=Doubled()).fit(data.X).verdict_.settings["constraint"]
+    'doubled'
     """
 
     name: ClassVar[str]

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from inspect import isabstract
 from math import comb, inf
 from typing import Any
 
 import numpy as np
 from scipy.linalg import expm
 
+from acyclic import plugins
 from acyclic.constraints.analytic import MOST, Analytic
 from acyclic.constraints.balanced import Balanced
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
@@ -222,6 +224,31 @@ CONSTRAINTS: dict[str, type[Constraint]] = {
 SHORT: dict[str, tuple[str, dict[str, Any]]] = {f"analytic-{n}": ("analytic", {"order": n}) for n in range(MOST + 1)}
 
 
+def list_constraints() -> list[str]:
+    """The names that `constraint` takes: ours, and those of other packages."""
+    own = (*CONSTRAINTS, *SHORT)
+    return [*own, *plugins.name_plugins(plugins.CONSTRAINTS, own)]
+
+
+def is_constraint(name: object) -> bool:
+    """Whether there is a constraint of that name; one of another package is not loaded for it."""
+    return isinstance(name, str) and (name in CONSTRAINTS or name in SHORT or name in list_constraints())
+
+
+def _find_class(name: object) -> type[Constraint] | None:
+    if isinstance(name, str) and name in CONSTRAINTS:
+        return CONSTRAINTS[name]
+    plugin = plugins.find_plugin(plugins.CONSTRAINTS, name, (*CONSTRAINTS, *SHORT))
+    if plugin is None:
+        return None
+    kind = plugin.load()
+    if not isinstance(kind, type) or not issubclass(kind, Constraint) or isabstract(kind):
+        raise plugin.reject("is no class of constraints; derive it from acyclic.Constraint, with evaluate_block")
+    if getattr(kind, "name", None) != plugin.name:
+        raise plugin.reject(f"calls itself {getattr(kind, 'name', None)!r}; its `name` has to be {plugin.name!r}")
+    return kind
+
+
 def constraint(name: str | Constraint, *, components: bool = False, **options: Any) -> Constraint:
     """A DAG constraint by name.
 
@@ -231,8 +258,8 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
         exponential, binomial, polynomial, single-term, spectral-radius, geometric, fast-geometric, tmpi, fast-tmpi,
         log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius; balanced,
         which no cycle is too long or too weak for; or analytic-0 to analytic-8, short for analytic with an ``order``,
-        which can be added, multiplied and derived (`acyclic.constraints.analytic`). A constraint object is passed
-        through.
+        which can be added, multiplied and derived (`acyclic.constraints.analytic`). Or the name of one that another
+        package offers (the entry points "acyclic.constraints"). A constraint object is passed through.
     components : bool
         Evaluate on strongly connected components only: see `OnComponents`.
     **options
@@ -253,9 +280,9 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     else:
         name, more = SHORT.get(name, (name, {})) if isinstance(name, str) else (name, {})
         options = {**more, **options}
-        kind = CONSTRAINTS.get(name) if isinstance(name, str) else None
+        kind = _find_class(name)
         if kind is None:
-            raise InputError(f"there is no constraint {name!r}; choose one of {', '.join((*CONSTRAINTS, *SHORT))}")
+            raise InputError(f"there is no constraint {name!r}; choose one of {', '.join(list_constraints())}")
         accepted = [option.name for option in fields(kind) if option.init]
         unknown = sorted(set(options) - set(accepted))
         if unknown:

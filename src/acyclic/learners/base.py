@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from acyclic.constraints.base import Constraint
-from acyclic.constraints.catalogue import CONSTRAINTS, SHORT, constraint
+from acyclic.constraints.catalogue import CONSTRAINTS, SHORT, constraint, is_constraint
 from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
@@ -52,7 +52,8 @@ from acyclic.types import Callback, Floats, Kind
 COMMON: dict[str, Range] = {
     "callback": CALLABLE | NONE,
     "checkpoint": PATH | NONE,
-    "constraint": one_of(*CONSTRAINTS, *SHORT) | an_instance("a Constraint", Constraint),
+    "constraint": Range(f"one of {', '.join((*CONSTRAINTS, *SHORT))}", is_constraint)
+    | an_instance("a Constraint", Constraint),
     "device": an_instance("the name of a device, such as cpu", str),
     "knowledge": an_instance("a Knowledge", Knowledge) | PATH | NONE,
     "n_jobs": JOBS,
