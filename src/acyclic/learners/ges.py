@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from acyclic.graphs.pruning import threshold_components
 from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule
+from acyclic.scores.local import LocalScore, PenaltyRule
 from acyclic.types import Bools, Callback
 
 
@@ -38,6 +39,8 @@ class Ges(GreedyLearner):
     ----------
     penalty : {"bic", "strong", "ebic"} or float
         Price of a parent, in units of −2 log-likelihood: see `acyclic.scores.local.price_of_parent`.
+    local_score : callable, optional
+        A class of `LocalScore`, or a function of a `Table` that makes one, in the place of the Gaussian BIC.
     knowledge, time_limit, callback
         As for `Notears`.
 
@@ -60,11 +63,13 @@ class Ges(GreedyLearner):
         self,
         *,
         penalty: PenaltyRule = "bic",
+        local_score: Callable[[Table], LocalScore] | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.penalty = penalty
+        self.local_score = local_score
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback
@@ -74,7 +79,7 @@ class Ges(GreedyLearner):
         search = GreedyEquivalenceSearch(score, mask)
         state = monitor.run(lambda s: search(monitor, s), State(np.zeros(mask.allowed.shape)))
         obedient = _find_obedient(state.weights != 0, mask)
-        settings = {"penalty": self.penalty}
+        settings = self._name_score()
         if obedient is not None:
             state.accept(weights=obedient.astype(float))
             return self._finish(table, mask, score, state, settings)

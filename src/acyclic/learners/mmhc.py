@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from acyclic.data.knowledge import Knowledge
@@ -16,7 +16,7 @@ from acyclic.judging.judge import Found
 from acyclic.learners.greedy import GreedyLearner
 from acyclic.ranges import NONE, Range, number, whole
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyRule
+from acyclic.scores.local import LocalScore, PenaltyRule
 from acyclic.types import Callback
 
 
@@ -35,6 +35,8 @@ class Mmhc(GreedyLearner):
         the number of neighbours of a node.
     penalty : {"bic", "strong", "ebic"} or float
         Price of a parent, in units of −2 log-likelihood: see `acyclic.scores.local.price_of_parent`.
+    local_score : callable, optional
+        A class of `LocalScore`, or a function of a `Table` that makes one, in the place of the Gaussian BIC.
     knowledge
         As for `Notears`. Pairs that may not be joined are left out of the skeleton, required edges are in it and in the
         graph.
@@ -70,6 +72,7 @@ class Mmhc(GreedyLearner):
         alpha: float = 0.05,
         max_conditioning: int | None = 3,
         penalty: PenaltyRule = "bic",
+        local_score: Callable[[Table], LocalScore] | None = None,
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -77,6 +80,7 @@ class Mmhc(GreedyLearner):
         self.alpha = alpha
         self.max_conditioning = max_conditioning
         self.penalty = penalty
+        self.local_score = local_score
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback
@@ -92,4 +96,4 @@ class Mmhc(GreedyLearner):
 
         state = monitor.run(run, State(mask.required.astype(float)))
         self.skeleton_ = choice.skeleton
-        return self._finish(table, mask, score, state, {"alpha": self.alpha, "penalty": self.penalty})
+        return self._finish(table, mask, score, state, {"alpha": self.alpha, **self._name_score()})

@@ -55,7 +55,8 @@ class Notears(ContinuousLearner):
         F: least squares (1/2n)‖X − XW‖² of centred columns; CoLiDE, the same divided by a noise scale that is
         estimated along with W, √(d tr R) or Σ √R_jj for the covariance R of the residuals; the likelihood of Gaussian
         noise with one variance, which finds better graphs along the central path; or the losses for columns of 0 and 1,
-        or of counts. "auto" is the likelihood for the central path and least squares for the published loops.
+        or of counts. "auto" is the likelihood for the central path and least squares for the published loops. Or a
+        class of `Score`, for a loss of one's own.
     solver : {"augmented-lagrangian", "quadratic-penalty", "central-path"}
         The outer loop: the published schedule; its variant without multiplier; or the path μ(F + l1‖W‖₁) + h for
         μ = 1, 0.1, 0.01, 0.001.
@@ -91,7 +92,8 @@ class Notears(ContinuousLearner):
     method = "notears"
     RANGES: ClassVar[Mapping[str, Range]] = {
         "l1": number(least=0) | NONE,
-        "loss": one_of("auto", *OF_MOMENTS, *OF_ROWS),
+        "loss": one_of("auto", *OF_MOMENTS, *OF_ROWS)
+        | Range("a class of Score", lambda value: isinstance(value, type) and issubclass(value, Score)),
         "solver": one_of(*SOLVERS),
         "inner": one_of(*MINIMISERS),
         "h_tol": number(least=0),
@@ -105,7 +107,7 @@ class Notears(ContinuousLearner):
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
         threshold: float = 0.3,
-        loss: str = "auto",
+        loss: str | type[Score] = "auto",
         solver: str = "augmented-lagrangian",
         inner: str = "proximal-newton",
         h_tol: float = 1e-8,
@@ -150,14 +152,16 @@ class Notears(ContinuousLearner):
     @property
     def needs_rows(self) -> bool:
         """Whether the loss is none of those that moments determine."""
-        return self.loss in OF_ROWS
+        return self.loss in OF_ROWS if isinstance(self.loss, str) else self.loss.needs_rows
 
     @property
     def fixed_units(self) -> bool:
         """Whether the loss is one of zeros and ones, or of counts."""
-        return self.needs_rows
+        return self.loss in OF_ROWS
 
     def _loss(self) -> str:
+        if not isinstance(self.loss, str):
+            return self.loss.__name__
         if self.loss != "auto":
             return self.loss
         return "likelihood" if self.solver == "central-path" else "l2"
@@ -168,6 +172,9 @@ class Notears(ContinuousLearner):
         return 0.05 if self._loss() in ("likelihood", "colide", "colide-unequal") else 0.1
 
     def _score(self, table: Table) -> Score:
+        if not isinstance(self.loss, str):
+            made: Any = self.loss  # its constructor takes what it says that it needs
+            return made(table.rows(), table.names) if made.needs_rows else made(table.moments)  # type: ignore[no-any-return]
         loss = self._loss()
         return OF_ROWS[loss](table.rows(), table.names) if loss in OF_ROWS else OF_MOMENTS[loss](table.moments)
 
@@ -178,7 +185,8 @@ class Notears(ContinuousLearner):
         return AugmentedLagrangian(self.h_tol, self.rho_max, max_rounds=self.max_rounds, multiplier=multiplier)
 
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:
-        orientation = Orientation.LOSS if self.needs_rows else Orientation.EQUAL_VARIANCES
+        by_loss = self.needs_rows or not isinstance(self.loss, str)
+        orientation = Orientation.LOSS if by_loss else Orientation.EQUAL_VARIANCES
         if self._loss() == "colide-unequal":
             # As for GOLEM: Gaussian noise of unequal variances identifies the equivalence class and no more.
             orientation = Orientation.INDEPENDENCE

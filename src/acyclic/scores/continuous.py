@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,26 @@ from acyclic.types import Floats
 
 
 class Score(ABC):
-    """A smooth function of the weights W (d, d), W[i, j] from i to j."""
+    """A smooth function of the weights W (d, d), W[i, j] from i to j.
 
+    One of one's own is a subclass, whose constructor takes `Moments`, or rows and names where ``needs_rows`` says so;
+    ``Notears(loss=…)`` takes the class.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> class Ridge(LeastSquares):
+    ...     def value_and_gradient(self, W):
+    ...         value, gradient = super().value_and_gradient(W)
+    ...         return value + 0.5 * (W**2).sum(), gradient + W
+    >>> data = acyclic.simulate(5, 200, random_state=0)
+    >>> found = acyclic.learn(data.X, method="notears", loss=Ridge)
+    >>> found.verdict.settings["loss"]
+    'Ridge'
+    """
+
+    needs_rows: ClassVar[bool] = False
+    """Whether the constructor takes rows (n, d) and names, in the place of moments."""
     n_nodes: int
     scale: float
     """Size of the score at W = 0."""

@@ -100,8 +100,22 @@ def _effect_sizes(R: Floats, node: int, parents: Integers) -> Floats:
 class LocalScore(Protocol):
     """What a search over graphs asks of a score that is a sum over nodes; lower is better.
 
-    A score of another kind of columns is a class with these members; inherit from this one for `total`. GES reaches
-    the best class in the limit of many rows only if equivalent graphs have equal totals.
+    A score of one's own is a class with ``n_nodes`` and ``score``; inherit from this one for the rest, and give a
+    faster `gains` where there is one. ``Ges(local_score=…)`` and ``Mmhc(local_score=…)`` take the class, or a function
+    that makes it, and call it with the `Table`. GES reaches the best class in the limit of many rows only if equivalent
+    graphs have equal totals.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> class FewParents(acyclic.LocalScore):
+    ...     def __init__(self, table):
+    ...         self.inside, self.n_nodes = GaussianScore(table.moments), len(table.names)
+    ...     def score(self, node, parents):
+    ...         return inf if len(parents) > 1 else self.inside.score(node, parents)
+    >>> found = acyclic.Ges(local_score=FewParents).fit(acyclic.simulate(6, 200, random_state=1).X)
+    >>> int(found.causal_graph_.adjacency.sum(axis=0).max())
+    1
     """
 
     n_nodes: int
@@ -110,9 +124,13 @@ class LocalScore(Protocol):
     def score(self, node: int, parents: Collection[int]) -> float:
         """s(node, parents), inf where the rows cannot tell."""
 
-    @abstractmethod
     def gains(self, node: int, given: Collection[int]) -> Floats:
         """s(node, given) − s(node, given ∪ {x}) for every x, shape (d,); −inf where x cannot be added."""
+        before, found = self.score(node, given), np.full(self.n_nodes, -inf)
+        for other in set(range(self.n_nodes)) - {node, *given}:
+            after = self.score(node, [*given, other])
+            found[other] = before - after if after < inf else -inf
+        return found
 
     def total(self, adjacency: Bools) -> float:
         """Score of a DAG: the sum over its nodes."""
