@@ -2,6 +2,7 @@
 from acyclic import torch as torch
 from acyclic._version import __version__ as __version__
 from acyclic.constraints.base import Constraint as Constraint
+from acyclic.constraints.base import Evaluation as Evaluation
 from acyclic.constraints.catalogue import constraint as constraint
 from acyclic.data.datasets import load_network as load_network
 from acyclic.data.datasets import load_sachs as load_sachs
@@ -22,6 +23,8 @@ from acyclic.learners import make_learner as make_learner
 from acyclic.learning import learn as learn
 from acyclic.result import Result as Result
 from acyclic.result import load as load
+from acyclic.scores.continuous import Score as Score
+from acyclic.scores.local import LocalScore as LocalScore
 from acyclic.trust.audit import Audit as Audit
 from acyclic.trust.audit import audit as audit
 from acyclic.trust.bootstrap import Bootstrap as Bootstrap

@@ -76,6 +76,8 @@ class Orientation(StrEnum):
     """The direction in which a variational autoencoder reconstructs best."""
     VARIANCE_ORDER = "variance-order"
     R2_ORDER = "r2-order"
+    METHOD = "method"
+    """What a method of another package rests on, which it does not say."""
     UNDETERMINED = "undetermined"
     """Nothing: an equivalent graph has the edge the other way round."""
     NEAR_TIE = "near-tie"

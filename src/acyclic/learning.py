@@ -15,16 +15,18 @@ from acyclic.data.table import READING, Table
 from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact
-from acyclic.learners import LEARNERS, DagLearner, make_learner
+from acyclic.graphs.foreign import is_estimator
+from acyclic.learners import DagLearner, find_learner, make_learner
 from acyclic.learners.base import COMMON
-from acyclic.ranges import NONE, SECONDS, SEED, TEXT, an_instance, takes
+from acyclic.learners.foreign import as_learner
+from acyclic.ranges import NONE, SECONDS, SEED, TEXT, Range, takes
 from acyclic.result import Result
 from acyclic.types import Callback
 
 
 @takes(
     knowledge=COMMON["knowledge"],
-    method=TEXT | an_instance("a learner", DagLearner),
+    method=TEXT | Range("a learner, or an estimator with fit(X)", is_estimator),
     threshold=COMMON["threshold"] | NONE,
     time_limit=SECONDS,
     random_state=SEED,
@@ -34,7 +36,7 @@ from acyclic.types import Callback
 def learn(
     table: Any,
     knowledge: Knowledge | str | os.PathLike[str] | None = None,
-    method: str | DagLearner = "auto",
+    method: Any = "auto",
     threshold: float | None = None,
     time_limit: float | None = None,
     random_state: int = 0,
@@ -53,8 +55,9 @@ def learn(
         Prior knowledge; the result always obeys it.
     method : str or estimator
         "auto", or one learner by name: equal-variance, order-search, notears, golem, nocurl, ges, mmhc, sortnregress;
-        lingam and cam, which need rows; notears-mlp, dag-gnn and gran-dag, which need rows and the extra ``neural``. Or
-        a learner, which is not changed.
+        lingam and cam, which need rows; notears-mlp, dag-gnn and gran-dag, which need rows and the extra ``neural``;
+        or one that another package offers (`acyclic.plugins`). Or a learner, or an estimator of any package that has
+        ``fit(X)`` and keeps its graph as `Foreign` says, which is not changed; or a class of these.
     threshold : float, optional
         An absolute cut on the weights, such as the 0.3 of the literature. None leaves the choice of edges to the
         selection rule, which follows n, d and the noise and does not depend on units; the learners notears and golem
@@ -87,16 +90,17 @@ def learn(
     >>> result.verdict.converged
     True
     """
-    kind = type(method) if isinstance(method, DagLearner) else LEARNERS.get(method)
-    own = kind._get_param_names() if kind is not None else ()
+    learner = None if isinstance(method, str) else as_learner(method)
+    kind = find_learner(method) if learner is None else type(learner)
+    own = kind._get_param_names() if kind is not None and issubclass(kind, DagLearner) else ()
     reading = {name: options.pop(name) for name in READING if name in options and name not in own}
     given = {"knowledge": knowledge, "threshold": threshold, "time_limit": time_limit, "callback": callback, **options}
     given["start"] = start
     given = {name: value for name, value in given.items() if value is not None}
-    if isinstance(method, DagLearner):
+    if learner is not None:
         if options:
             raise InputError(f"method is a learner, which has its own settings; set {sorted(options)[0]!r} on it")
-        model = clone(method).set_params(**given)
+        model = clone(learner).set_params(**given)
     else:
         model = make_learner(method, random_state=random_state, **given)
     return learn_with(model, Table.open(table, **reading))

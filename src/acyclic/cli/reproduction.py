@@ -59,12 +59,16 @@ def reproduce(
     acyclic reproduce all --quick
     acyclic reproduce all --budget 2h --from docs/reproduction/results.parquet
     acyclic reproduce all --draw --from docs/reproduction/results.parquet
+    acyclic reproduce my-plan.toml --runs 5 --out mine
     ```
+
+    A plan of your own is a TOML file in the form of those in acyclic/experiments/plans. Its methods may name, as
+    `learner` and `constraint`, those that other installed packages offer: see `acyclic plugins`.
 
     Parameters
     ----------
     names
-        Which figures and tables, or all.
+        Which figures and tables, or all, or .toml files of your own.
     list_
         Name every figure and table, and stop.
     quick
@@ -104,6 +108,7 @@ def reproduce(
     _check_flags(runs=runs, jobs=jobs, time_limit=time_limit)
     seconds = None if budget is None else _budget(budget, runs, draw)
     plans = _plans([*names, *eaten], quick, output)
+    _check_claims(plans, seconds)
     cases = _cases(plans, runs, sizes, time_limit)
     place = cluster, tls_ca, tls_cert, tls_key
     where = Scheduler(*place) if any(one is not None for one in place) else None
@@ -139,13 +144,13 @@ def _list(output: Output) -> int:
 
 def _split_sizes(words: Sequence[str]) -> tuple[list[int], list[str]]:
     """The sizes of graphs, and the names of plans that ``--nodes`` took for some."""
-    from acyclic.experiments.plans import plan_names
+    from acyclic.experiments.plans import is_own_plan, plan_names
 
     sizes, names = [], []
     for word in words:
         if word.isascii() and word.isdigit() and len(word) < 10:
             sizes.append(int(word))
-        elif word in ("all", *plan_names()):
+        elif word in ("all", *plan_names()) or is_own_plan(word):
             names.append(word)
         else:
             raise InputError(Argument("nodes"), f" has to be whole numbers; got {word!r}")
@@ -163,18 +168,26 @@ def _plans(names: Sequence[str], quick: bool, output: Output) -> list[Plan]:
     from acyclic.experiments.plans import load_plan, plan_names
 
     if not names:
-        raise InputError(f"name one or more of {', '.join(plan_names())}, or all")
-    chosen = [load_plan(name, quick) for name in dict.fromkeys(plan_names() if "all" in names else names)]
+        raise InputError(f"name one or more of {', '.join(plan_names())}, all, or a .toml file of your own")
+    listed = [name for word in names for name in (plan_names() if word == "all" else [word])]
     ready = []
-    for plan in chosen:
+    for name in dict.fromkeys(listed):
+        plan = load_plan(name, quick)
         try:
             plan.check_installed()
             ready.append(plan)
         except MissingExtraError as error:
-            if plan.name in names:
+            if name in names:
                 raise
             output.say(f"{plan.name} is left out: {error}")
     return ready
+
+
+def _check_claims(plans: Sequence[Plan], budget: float | None) -> None:
+    from acyclic.experiments.plans import plan_names
+
+    if budget is not None and (own := [plan.name for plan in plans if plan.name not in plan_names()]):
+        raise InputError(f"--budget goes by the claims of the paper, and {own[0]} has none; give --runs instead")
 
 
 def _cases(plans: Sequence[Plan], runs: int | None, nodes: Sequence[int], time_limit: float | None) -> list[Case]:
@@ -269,13 +282,16 @@ def _interrupted(tally: Tally) -> str:
 def _draw(plans: Sequence[Plan], store: Store, folder: Path, output: Output) -> None:
     from acyclic.experiments.acceptance import write_summary
     from acyclic.experiments.figures import draw
+    from acyclic.experiments.plans import plan_names
 
     records = {plan.name: plan.records(store) for plan in plans}
     with output.progress() as stages:
         for plan in plans:
             stages.stage(f"drawing {plan.name}")
             draw(plan, records[plan.name], folder)
-    write_summary([(plan, records[plan.name]) for plan in plans], folder)
+    # A plan of one's own is no evidence for or against the paper.
+    if paper := [(plan, records[plan.name]) for plan in plans if plan.name in plan_names()]:
+        write_summary(paper, folder)
 
 
 def _told(cases: Sequence[Case], store: Store, tally: Tally | None, folder: Path, output: Output) -> int:

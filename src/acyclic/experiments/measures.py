@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from acyclic.constraints.catalogue import constraint
+from acyclic import plugins
+from acyclic.constraints.catalogue import CONSTRAINTS, SHORT, constraint
 from acyclic.data.datasets import load_sachs
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
@@ -28,7 +30,8 @@ from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.metrics import compare, r2_sortability, varsortability
 from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import say_method
-from acyclic.learners import LEARNERS, Auto, DagLearner
+from acyclic.learners import LEARNERS, Auto, DagLearner, load_learner
+from acyclic.learners.foreign import make_foreign
 from acyclic.running import Monitor, State
 from acyclic.types import Floats
 
@@ -36,6 +39,9 @@ from acyclic.types import Floats
 KINDS: Mapping[str, type[DagLearner]] = MappingProxyType(
     {**{kind.__name__: kind for kind in LEARNERS.values()}, "learn": Auto}
 )
+# What the settings of a method of another package hold besides its own: whose it is, so that the results of one version
+# are not taken for those of the next.
+PACKAGE = "package"
 # Two answers that no learner gives: no edge at all, and the undirected skeleton of max-min parents and children.
 EMPTY, SKELETON = "empty", "Mmpc"
 OTHERS: Mapping[str, tuple[str, ...]] = MappingProxyType({EMPTY: (), SKELETON: ("alpha", "max_conditioning")})
@@ -119,12 +125,17 @@ def make_estimator(
     name, given = str(settings["learner"]), _given(settings)
     if name in OTHERS:
         return None
-    offered = KINDS[name]._get_param_names()
+    kind = find_kind(name)
+    if not issubclass(kind, DagLearner):
+        # A limit that it does not have is held by force, as for all work that does not listen.
+        limit = {"time_limit": time_limit} if "time_limit" in signature(kind).parameters else {}
+        return make_foreign(name, kind, {**limit, **given, "random_state": seed})
+    offered = kind._get_param_names()
     options = {key: given.pop(key) for key in list(given) if key not in offered}
     seeded = {"random_state": seed} if "random_state" in offered else {}
     # The limit of a case is there to end it, not to be used up.
     searching = {"effort": 1.0} if "effort" in offered else {}
-    learner = KINDS[name](time_limit=time_limit, **{**seeded, **searching, **given})
+    learner: DagLearner = kind(time_limit=time_limit, **{**seeded, **searching, **given})
     if "constraint" in offered and (options or count):
         chosen = constraint(learner.get_params()["constraint"], **options)
         learner.set_params(constraint=Capped(inside=chosen, count=count) if count else chosen)
@@ -133,7 +144,7 @@ def make_estimator(
 
 def _given(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a method without those that name it, and with None for the word that stands for it."""
-    own = {key: value for key, value in settings.items() if key not in ("learner", "then")}
+    own = {key: value for key, value in settings.items() if key not in ("learner", "then", PACKAGE)}
     return {key: None if value == NONE else value for key, value in own.items()}
 
 
@@ -206,15 +217,37 @@ def fit(case: Case) -> Outcome:
     return Outcome(values, str(verdict), watch.seconds, watch.cpu_seconds)
 
 
+def find_kind(name: object) -> Any:
+    """The class of learners that a plan names: ours by the name of the class, another package's by its entry point."""
+    if isinstance(name, str) and name in KINDS:
+        return KINDS[name]
+    plugin = plugins.find_plugin(plugins.LEARNERS, name, LEARNERS)
+    return None if plugin is None else load_learner(plugin)
+
+
+def name_package(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Whose method the settings describe, as a setting; empty for ours."""
+    groups = ((plugins.LEARNERS, "learner"), (plugins.CONSTRAINTS, "constraint"))
+    own = {**KINDS, **OTHERS, **CONSTRAINTS, **SHORT}
+    found = [plugins.find_plugin(group, settings.get(key), own) for group, key in groups]
+    return {PACKAGE: ", ".join(plugin.package for plugin in found if plugin)} if any(found) else {}
+
+
+def _list_settings(kind: Any) -> list[str]:
+    return kind._get_param_names() if issubclass(kind, DagLearner) else list(signature(kind).parameters)
+
+
 def check_learner(settings: Mapping[str, Any]) -> None:
     """Refuse a method that no learner, or no search after it, would take."""
     given = dict(settings)
     name, search = given.pop("learner", None), given.pop("then", None)
-    if name not in (*KINDS, *OTHERS):
-        raise InputError(f"has the learner {name!r}; give one of {', '.join((*KINDS, *OTHERS))}")
+    given.pop(PACKAGE, None)
+    if name not in OTHERS and find_kind(name) is None:
+        known = (*KINDS, *OTHERS, *plugins.name_plugins(plugins.LEARNERS, LEARNERS))
+        raise InputError(f"has the learner {name!r}; give one of {', '.join(known)}")
     if search is not None and search not in SEARCHES:
         raise InputError(f"is followed by {search!r}; after a learner there can be {', '.join(SEARCHES)}")
-    offered = OTHERS[name] if name in OTHERS else KINDS[name]._get_param_names()
+    offered = OTHERS[name] if name in OTHERS else _list_settings(find_kind(name))
     accepted = [key for key in offered if key not in RESERVED]
     if "constraint" in accepted and "constraint" in given:
         accepted += [option.name for option in fields(constraint(given["constraint"])) if option.init]

@@ -13,7 +13,7 @@ from typing import Any
 from acyclic.documents import parse_toml
 from acyclic.errors import InputError, suggest
 from acyclic.experiments.cases import Case, Limit, Scalar, canonical, digest, pairs
-from acyclic.experiments.measures import MEASURES, make_estimator
+from acyclic.experiments.measures import MEASURES, make_estimator, name_package
 from acyclic.experiments.store import Record, Store
 from acyclic.ranges import show_value
 
@@ -144,17 +144,28 @@ def plan_names() -> list[str]:
 
 
 def load_plan(name: str, quick: bool = False) -> Plan:
-    """Read a plan of the package by its name.
+    """Read a plan: one of the package by its name, or one's own by the path of its .toml file.
 
     Examples
     --------
     >>> load_plan("figure-2").paper
     'Figure 2'
     """
+    if is_own_plan(name):
+        if (own := Path(name).stem) in plan_names():
+            raise InputError(f"{name} has the name of a plan of acyclic; rename it, as results go by {own!r}")
+        return read_plan(Path(name), quick)
     if name not in plan_names():
-        listed = f"{suggest(name, plan_names())}; choose one of {', '.join(plan_names())}, or all"
+        listed = (
+            f"{suggest(name, plan_names())}; choose one of {', '.join(plan_names())}, all, or a .toml file of your own"
+        )
         raise InputError(f"there is no plan {name!r}{listed}")
     return read_plan(_folder().joinpath(f"{name}.toml"), quick)
+
+
+def is_own_plan(name: str) -> bool:
+    """Whether a word names a file rather than a plan of the package."""
+    return name.endswith(".toml")
 
 
 def read_plan(path: Any, quick: bool = False) -> Plan:
@@ -262,6 +273,7 @@ class _Reader:
         except InputError as error:
             raise self._error(key, str(error)) from error
         runs = None if runs is None else self._whole(f"{key}.runs", runs)
+        settings |= name_package(settings)
         return Method(measure, MappingProxyType(dict(pairs(settings))), only, runs, limit, cap)
 
     def _published(self, plan: Plan, row: Any) -> list[Published]:

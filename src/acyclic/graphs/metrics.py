@@ -15,6 +15,7 @@ from acyclic.graphs.checks import EdgeDirection, orient_matrix
 from acyclic.graphs.cycles import find_cycle, is_acyclic
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
+from acyclic.graphs.foreign import has_graph, read_graph
 from acyclic.graphs.reachability import close_transitively
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.ranges import check_parameters, one_of
@@ -138,9 +139,10 @@ def compare(
     ----------
     truth : Dag, or array_like of shape (d, d)
         Must be acyclic.
-    estimate : Dag, Cpdag, or array_like of shape (d, d)
+    estimate : Dag, Cpdag, array_like of shape (d, d), Result, or a fitted estimator
         An array may have cycles and both arcs between two nodes; what needs a DAG is then None, with a note.
-        Named graphs are matched by name; an array has the node order of the named graph.
+        Named graphs are matched by name; an array has the node order of the named graph. An estimator of any package
+        keeps its graph under one of the names that `acyclic.Foreign` lists; ``truth`` may be one too.
     reversal : {1, 2}
         What an edge of T that E has only the other way round adds to `shd`. An undirected edge on a true
         adjacency always adds 1 in the raw scoring.
@@ -162,6 +164,7 @@ def compare(
     """
     _check_reversal(reversal)
     check_parameters({"nodes": nodes}, {"nodes": one_of("same", "union")})
+    truth, estimate, edge_direction = _take_graphs(truth, estimate, edge_direction)
     only = ((), ()) if nodes == "same" else _find_lonely(truth, estimate)
     if any(only):
         truth, estimate = _complete(truth, only[1]), _complete(estimate, only[0])
@@ -190,7 +193,7 @@ def shd(truth: Graph, estimate: Graph, *, reversal: int = 1, edge_direction: Edg
     1
     """
     _check_reversal(reversal)
-    true, guess = _align(truth, estimate, edge_direction)
+    true, guess = _align(*_take_graphs(truth, estimate, edge_direction))
     directed, undirected = _split_edges(guess)
     return _score_edges(true.adjacency, directed | undirected, np.zeros_like(undirected), reversal).shd
 
@@ -214,6 +217,22 @@ def shd_cpdag(first: Graph, second: Graph, *, edge_direction: EdgeDirection | No
     ]
     differ = classes[0].arcs != classes[1].reordered(classes[0].names).arcs
     return _count_pairs(differ | differ.T)
+
+
+def _take_graphs(
+    truth: Any, estimate: Any, edge_direction: EdgeDirection | None
+) -> tuple[Graph, Graph, EdgeDirection | None]:
+    """The graphs of fitted estimators and results in their place; what is a graph or an array stays as it is."""
+    given = [one.graph if isinstance(getattr(one, "graph", None), Dag) else one for one in (truth, estimate)]
+    names = _find_names(*given)
+    for position, one in enumerate(given):
+        if not isinstance(one, Dag | Cpdag) and has_graph(one):
+            found = read_graph(one, names)
+            if not isinstance(found, Dag | Cpdag):
+                edge_direction = edge_direction or "from row to column"
+                found = found if edge_direction == "from row to column" else found.T
+            given[position] = found
+    return given[0], given[1], edge_direction
 
 
 def _find_lonely(truth: Graph, estimate: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -249,7 +249,7 @@ def bootstrap(
     ----------
     learner : estimator, str or callable
         Such as ``Notears()``, ``"golem"``, or ``acyclic.learn``: any function of a `Table` that returns a `Dag` or a
-        `Result`.
+        `Result`. Or an estimator of any package that has ``fit(X)`` and keeps its graph as `Foreign` says.
     table : array-like, frame, Moments, path, or what `read_table` returns
     draws : int
     knowledge : Knowledge or path, optional

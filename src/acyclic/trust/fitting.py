@@ -1,4 +1,4 @@
-"""One way to fit any learner: an estimator, a method's name, or a function of a table."""
+"""One way to fit any learner: an estimator of any package, a method's name, or a function of a table."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Orientation
 from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.foreign import is_estimator
 from acyclic.judging.verdict import Verdict
 from acyclic.learners import LEARNERS, DagLearner, make_learner
+from acyclic.learners.foreign import as_learner
 from acyclic.types import Bools, Floats
 
-Learner: TypeAlias = DagLearner | str | Callable[..., Any]
+Learner: TypeAlias = DagLearner | str | Callable[..., Any] | Any
 Estimator = TypeVar("Estimator", bound=DagLearner)
 
 
@@ -62,13 +64,15 @@ def resolve_learner(learner: Learner, knowledge: Any = None) -> Learner:
     """The learner as an estimator or a function, with prior knowledge and without what belongs to one fit alone."""
     if isinstance(learner, str):
         learner = make_learner(learner)
+    elif is_estimator(learner):
+        learner = as_learner(learner)
     if isinstance(learner, DagLearner):
         apart = {"callback": None, "checkpoint": None, **({} if knowledge is None else {"knowledge": knowledge})}
         return with_settings(learner, apart)
     if not callable(learner) or isinstance(learner, type):
         raise InputError(
-            f"learner is {learner!r}; give an estimator such as Notears(), the name of a method, or a function of a "
-            "table such as acyclic.learn"
+            f"learner is {learner!r}; give an estimator such as Notears() or any with fit(X), the name of a method, or "
+            "a function of a table such as acyclic.learn"
         )
     if knowledge is None:
         return learner

@@ -90,6 +90,7 @@ ORIENTATIONS = {
         "they follow the order of the columns' variances and nothing else; another unit for a column can turn its edges"
     ),
     Orientation.R2_ORDER: "they follow the order of the columns' R² given all others and nothing else",
+    Orientation.METHOD: "they rest on what the method assumes, which acyclic does not know",
     Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
     Orientation.NEAR_TIE: "they are near-ties: another graph whose score is within log n turns them",
     Orientation.NO_EDGE: "there is no edge to orient",
@@ -107,6 +108,7 @@ SUPPORTS = {
     Orientation.GENERATIVE: "equal variances of features",
     Orientation.VARIANCE_ORDER: "the order of variances",
     Orientation.R2_ORDER: "the order of R²",
+    Orientation.METHOD: "the method's own assumptions",
     Orientation.UNDETERMINED: "nothing (reversible)",
     Orientation.NEAR_TIE: "a near-tie; another graph within {turned:.2g} turns it",
     Orientation.NO_EDGE: "",
