@@ -132,12 +132,24 @@ def test_matrices_of_lingam_lead_from_column_to_row():
     assert (found.graph.weights == 0.5 * CHAIN).all()
 
 
-def test_learn_stands_in_for_fit():
+def test_gcastle_learns_and_keeps_two_matrices():
     class Castle:
         def learn(self, data):
-            self.causal_matrix = CHAIN
+            self.causal_matrix, self.adjacency_matrix_ = CHAIN, 0.5 * CHAIN.T
 
-    assert acyclic.learn(DATA.X, method=Castle).verdict.method == "Castle"
+    found = acyclic.learn(DATA.X, method=Castle)
+    assert found.verdict.method == "Castle" and (found.graph.adjacency == (CHAIN != 0)).all()
+
+
+def test_it_may_change_the_rows_that_it_gets():
+    class Careless(Fixed):
+        def fit(self, X):
+            X -= X.mean(axis=0)
+            return super().fit(X)
+
+    before = DATA.X.copy()
+    acyclic.learn(DATA.X, method=Careless(CHAIN))
+    assert (before == DATA.X).all()
 
 
 def test_weights_are_kept_and_edges_alone_get_some():

@@ -12,8 +12,9 @@ from acyclic.graphs.checks import EdgeDirection, orient_matrix
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 
+# The LiNGAM of gCastle has `adjacency_matrix_` too, from column to row; its `causal_matrix` leads from row to column.
 ATTRIBUTES = (
-    "causal_graph_", "cpdag_", "graph_", "dag_", "adjacency_matrix_", "causal_matrix_", "causal_matrix", "weights_",
+    "causal_graph_", "cpdag_", "graph_", "dag_", "causal_matrix_", "causal_matrix", "adjacency_matrix_", "weights_",
     "W_est",
 )  # fmt: skip
 """Where a fitted estimator may keep its graph; the first that it has counts."""

@@ -35,7 +35,7 @@ class Foreign(DagLearner):
     `learn`, `bootstrap`, `audit` and `compare` make one of whatever has ``fit(X)`` (or ``learn(X)``, as gCastle calls
     it), so that it need not be named there. ``X`` are rows (n, d). After the fit the estimator has to keep its graph
     under one of these names, of which the first that it has counts: ``causal_graph_``, ``cpdag_``, ``graph_``,
-    ``dag_``, ``adjacency_matrix_``, ``causal_matrix_``, ``causal_matrix``, ``weights_``, ``W_est``; without any, what
+    ``dag_``, ``causal_matrix_``, ``causal_matrix``, ``adjacency_matrix_``, ``weights_``, ``W_est``; without any, what
     ``fit`` returned is taken. That is a `Dag`, a `Cpdag`, a graph of networkx or pgmpy, a frame, or a square matrix
     whose entry (i, j) is the edge i → j. Matrices of the package lingam are known to lead from column to row.
 
@@ -186,7 +186,8 @@ class Foreign(DagLearner):
 
     def _train(self, estimator: Any, table: Table) -> Any:
         train = getattr(estimator, "fit", None) or estimator.learn
-        rows = table.rows() if self.rows == "array" else _make_frame(table)
+        # A copy: ours are read-only, and others may change what they are given.
+        rows = np.array(table.rows()) if self.rows == "array" else _make_frame(table)
         try:
             return train(rows)
         except Exception as error:  # it is the code of somebody else, which the message has to say
