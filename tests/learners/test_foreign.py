@@ -134,6 +134,11 @@ def test_matrices_of_lingam_lead_from_column_to_row():
 
 def test_gcastle_learns_and_keeps_two_matrices():
     class Castle:
+        __module__ = "castle.algorithms"
+
+        def fit(self, data):
+            self.adjacency_matrix_ = 0.5 * CHAIN.T
+
         def learn(self, data):
             self.causal_matrix, self.adjacency_matrix_ = CHAIN, 0.5 * CHAIN.T
 

@@ -70,8 +70,8 @@ def read_graph(
     if found is None:
         called = type(estimator).__name__
         raise InputError(f"{called} has no graph; after fit it has to keep one as {', '.join(looked)}")
-    direction = edge_direction or DIRECTIONS.get(package_of(estimator), "from row to column")
-    return understand_graph(found, names, direction)
+    known = (DIRECTIONS[package] for package in list_packages(estimator) if package in DIRECTIONS)
+    return understand_graph(found, names, edge_direction or next(known, "from row to column"))
 
 
 def understand_graph(
@@ -94,15 +94,15 @@ def understand_graph(
     return _understand_matrix(matrix, names)
 
 
-def package_of(value: object) -> str:
-    """The top-level package of an object's class.
+def list_packages(value: object) -> list[str]:
+    """The top-level packages of an object's class and of those that it is derived from.
 
     Examples
     --------
-    >>> package_of(Dag([[0]]))
-    'acyclic'
+    >>> list_packages(Dag([[0]]))
+    ['acyclic', 'builtins']
     """
-    return type(value).__module__.partition(".")[0]
+    return list(dict.fromkeys(kind.__module__.partition(".")[0] for kind in type(value).__mro__))
 
 
 def _understand_matrix(matrix: Any, names: Sequence[str] | None) -> Answer:

@@ -20,7 +20,7 @@ from acyclic.facts import Ended, Orientation
 from acyclic.graphs.checks import EdgeDirection
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag, extend_consistently
-from acyclic.graphs.foreign import ATTRIBUTES, has_graph, is_estimator, package_of, read_graph, understand_graph
+from acyclic.graphs.foreign import ATTRIBUTES, has_graph, is_estimator, list_packages, read_graph, understand_graph
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner
 from acyclic.ranges import NONE, TEXT, Range, an_instance, one_of
@@ -185,7 +185,9 @@ class Foreign(DagLearner):
         return estimator
 
     def _train(self, estimator: Any, table: Table) -> Any:
-        train = getattr(estimator, "fit", None) or estimator.learn
+        # The LiNGAM of gCastle has inherited a fit that is only a part of its learn.
+        learns = "castle" in list_packages(estimator) or not hasattr(estimator, "fit")
+        train = estimator.learn if learns else estimator.fit
         # A copy: ours are read-only, and others may change what they are given.
         rows = np.array(table.rows()) if self.rows == "array" else _make_frame(table)
         try:
@@ -283,7 +285,7 @@ def _set(estimator: Any, name: str, value: Any) -> None:
 
 def _version(estimator: Any) -> str:
     """Package and version of an estimator, where its package tells one."""
-    package = package_of(estimator)
+    package = list_packages(estimator)[0]
     version = getattr(sys.modules.get(package), "__version__", None)
     return f"{package} {version}" if isinstance(version, str) else ""
 
