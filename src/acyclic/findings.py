@@ -302,7 +302,7 @@ class Findings:
             **({"alternatives": [other.to_dict(pairs) for other in self.alternatives]} if self.alternatives else {}),
             **{name: dict(getattr(self, name)) for name in EVIDENCE if getattr(self, name) is not None},
         }
-        return json.dumps(_jsonable(plain), indent=1, allow_nan=False)
+        return json.dumps(make_plain(plain), indent=1, allow_nan=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a JSON file: whole, or not at all."""
@@ -433,14 +433,14 @@ def _as_dict(name: str, value: Any) -> Mapping[str, Any]:
     return plain
 
 
-def _jsonable(value: Any) -> Any:
+def make_plain(value: Any) -> Any:
     """Values that every reader of JSON takes: numbers that are not finite, which it does not have, become null."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(key): _jsonable(entry) for key, entry in value.items()}
+        return {str(key): make_plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_jsonable(entry) for entry in value]
+        return [make_plain(entry) for entry in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if value is None or isinstance(value, str | int):

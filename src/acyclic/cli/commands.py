@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from acyclic._version import __version__
-from acyclic.cli.faults import EXITS, Exit, explain, plain_warnings, tell
+from acyclic.cli.faults import EXITS, Exit, colours, explain, plain_warnings, tell
+from acyclic.cli.programs import add_commands
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
 from acyclic.cli.terminal import Output, Stages, complain, listed
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from acyclic.findings import Findings
     from acyclic.graphs.dag import Dag
     from acyclic.graphs.equivalence import Cpdag
+    from acyclic.graphs.metrics import Comparison
     from acyclic.learners import DagLearner
     from acyclic.result import Result
 
@@ -41,17 +43,19 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 app.command(reproduce)
+add_commands(app)
 
 
 def run(arguments: list[str]) -> int:
     """Run one command and turn errors into one sentence and an exit code."""
     try:
-        with plain_warnings():
+        with plain_warnings(), colours(arguments):
             words = _with_input_last(arguments)
             code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         return code if isinstance(code, int) else Exit.FINE
     except (Exception, KeyboardInterrupt) as error:  # the last handler: nobody should meet a trace unasked
-        return tell(error, app, arguments)
+        with colours(arguments):
+            return tell(error, app, arguments)
 
 
 def _with_input_last(arguments: list[str]) -> list[str]:
@@ -216,8 +220,6 @@ def compare(
     out
         HTML file to write with both graphs in one layout, and the edges that were lost, gained or turned.
     """
-    from dataclasses import asdict
-
     from acyclic.graphs.metrics import compare as measured
 
     found = measured(_graph(truth), _graph(estimate), nodes="union")
@@ -225,7 +227,7 @@ def compare(
         from acyclic.report.comparison import report_comparison
 
         report_comparison(_drawn(truth), _drawn(estimate), out, titles=(str(truth), str(estimate)))
-    output.data({**asdict(found), **({} if out is None else {"page": str(out)})})
+    output.data(_plain(found) | ({} if out is None else {"page": str(out)}), "compare")
     output.say(str(found) if out is None else f"{found}\nWritten to {out}")
 
 
@@ -303,7 +305,7 @@ def simulate(
     cells = [[_cell(x, q) for x, q in zip(row, data.levels)] for row in data.X.tolist()]
     folder = _write_table(cells, data.names, {"graph": data.graph}, out, force)
     columns, n_edges = len(data.names), data.graph.n_edges
-    output.data({"folder": str(folder), "rows": rows, "nodes": columns, "edges": n_edges})
+    output.data({"folder": str(folder), "rows": rows, "nodes": columns, "edges": n_edges}, "simulate")
     output.say(f"{rows} rows, {columns} columns, {n_edges} edges. {listed(folder)}")
 
 
@@ -331,7 +333,7 @@ def report(
 
     page = out or result.with_suffix(".html")
     written(load(result), page, title=title)
-    output.data({"page": str(page)})
+    output.data({"page": str(page)}, "report")
     output.say(f"Written to {page}")
 
 
@@ -366,11 +368,11 @@ def datasets(
     from acyclic.data.datasets import available
 
     if name is None:
-        output.data(available())
+        output.data({"datasets": [{"name": key, "what": what} for key, what in available().items()]}, "datasets")
         output.table("Bundled data", {"name": "left", "what": "left"}, list(available().items()))
         return
     folder = _write_dataset(name, rows, out or Path(name), force)
-    output.data({"folder": str(folder)})
+    output.data({"folder": str(folder)}, "datasets")
     output.say(listed(folder))
 
 
@@ -433,6 +435,12 @@ def _rescue(result: Result) -> str:
 def _code(interrupted: bool) -> int:
     """The exit code: 130 where Ctrl-C ended the run, as shells have it."""
     return Exit.INTERRUPTED if interrupted else Exit.FINE
+
+
+def _plain(found: Comparison) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    return {**asdict(found), "differences": [fact.to_dict() for fact in found.differences]}
 
 
 def _graph(path: Path) -> Dag | Cpdag:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sqlite3
 import sys
@@ -15,8 +16,9 @@ from typing import Any
 
 from cyclopts import App, CycloptsError
 
-from acyclic.cli.terminal import complain
-from acyclic.errors import AcyclicError, Argument, make_legible
+from acyclic.cli.schemas import ERROR
+from acyclic.cli.terminal import complain, write_document
+from acyclic.errors import AcyclicError, Argument, MissingExtraError, make_legible
 
 
 class Exit(IntEnum):
@@ -50,23 +52,53 @@ _FLAGS = {
 
 
 def tell(error: BaseException, app: App, arguments: list[str]) -> Exit:
-    """Say in one sentence what ended a command, after the trace if ``--debug`` asks for it; the exit code."""
+    """Say in one sentence what ended a command, after the trace if ``--debug`` asks for it; the exit code.
+
+    With ``--json`` the standard output gets it too, as a document.
+    """
+    flags = _words_of(arguments)
+    if "--debug" in flags and isinstance(error, Exception) and not isinstance(error, CycloptsError):
+        sys.stderr.write(make_legible("".join(traceback.format_exception(error))))
+    kind, sentence, code = _sum_up(error, app, arguments, traced="--debug" in flags)
+    complain(sentence)
+    if "--json" in flags:
+        extra = {"extra": error.extra} if isinstance(error, MissingExtraError) else {}
+        message = make_legible(sentence)
+        write_document({"format": ERROR, "kind": kind, "message": message, "exit_code": int(code), **extra})
+    return code
+
+
+def _sum_up(error: BaseException, app: App, arguments: list[str], *, traced: bool) -> tuple[str, str, Exit]:
+    """What kind of error it is, the sentence on it, and the exit code."""
     if isinstance(error, KeyboardInterrupt):
-        complain("interrupted; nothing was written")
-        return Exit.INTERRUPTED
+        return "interrupted", "interrupted; nothing was written", Exit.INTERRUPTED
     if isinstance(error, CycloptsError):
         chain = " ".join(["acyclic", *(error.command_chain or ()), "--help"])
-        complain(f"{' '.join(str(error).split()).rstrip('.')}. See: {chain}")
-        return Exit.USAGE
-    if "--debug" in arguments:
-        sys.stderr.write(make_legible("".join(traceback.format_exception(error))))
+        return "usage", f"{' '.join(str(error).split()).rstrip('.')}. See: {chain}", Exit.USAGE
     sentence = explain(error, _flags_of(app, arguments))
     if sentence is None:
-        advice = "" if "--debug" in arguments else "; run the same command with --debug for its trace"
-        complain(f"this is a fault of acyclic ({_name(error)}){advice}")
-        return Exit.FAULT
-    complain("; ".join([*sentence.splitlines(), *getattr(error, "__notes__", ())]))
-    return Exit.FAILED
+        advice = "" if traced else "; run the same command with --debug for its trace"
+        return "fault", f"this is a fault of acyclic ({_name(error)}){advice}", Exit.FAULT
+    kind = "missing-extra" if isinstance(error, MissingExtraError) else "input"
+    return kind, "; ".join([*sentence.splitlines(), *getattr(error, "__notes__", ())]), Exit.FAILED
+
+
+@contextmanager
+def colours(arguments: list[str]) -> Iterator[None]:
+    """Inside of it what is printed has colours, unless ``--no-color`` or NO_COLOR forbids them."""
+    before = os.environ.get("NO_COLOR")
+    if "--no-color" in _words_of(arguments):
+        os.environ["NO_COLOR"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("NO_COLOR", None)
+
+
+def _words_of(arguments: list[str]) -> list[str]:
+    """The words of a command up to the mark after which none is a flag."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def show_flag(argument: Argument, flags: Collection[str]) -> str:

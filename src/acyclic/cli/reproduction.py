@@ -123,6 +123,7 @@ def reproduce(
             tally = None if draw else _compute(cases, store, output, **how)
         if tally and tally.interrupted:
             store.write_parquet(out / "results.parquet")
+            output.data(_count(cases, store, tally, out), "reproduce")
             complain(_interrupted(tally))
             return Exit.INTERRUPTED
         code = _told(cases, store, tally, out, output)
@@ -136,7 +137,8 @@ def _list(output: Output) -> int:
     from acyclic.experiments.plans import load_plan, plan_names
 
     plans = [load_plan(name) for name in plan_names()]
-    output.data([{"name": plan.name, "paper": plan.paper, "title": plan.title} for plan in plans])
+    listed = [{"name": plan.name, "paper": plan.paper, "title": plan.title} for plan in plans]
+    output.data({"plans": listed}, "reproduce")
     rows = [[plan.name, plan.paper, plan.title] for plan in plans]
     output.table("Figures and tables", {"name": "left", "in the paper": "left", "what": "left"}, rows)
     return 0
@@ -294,14 +296,21 @@ def _draw(plans: Sequence[Plan], store: Store, folder: Path, output: Output) -> 
         write_summary(paper, folder)
 
 
+def _count(cases: Sequence[Case], store: Store, tally: Tally | None, folder: Path) -> dict[str, Any]:
+    records = store.records(keys={case.key for case in cases})
+    failed = sum(record.status == "failed" for record in records)
+    cut = sum(record.ended_by_limit for record in records)
+    done = {"computed": tally.computed, "left": tally.left} if tally else {"computed": 0}
+    return {"folder": str(folder), **done, "stored": len(records), "failed": failed, "cut": cut}
+
+
 def _told(cases: Sequence[Case], store: Store, tally: Tally | None, folder: Path, output: Output) -> int:
     """Say what is there and what failed; 1 where something did."""
     records = store.records(keys={case.key for case in cases})
     failures = [record for record in records if record.status == "failed"]
-    limited = sum(record.ended_by_limit for record in records)
-    facts = {"stored": len(records), "failed": len(failures), "cut": limited}
-    output.data({"folder": str(folder), "computed": tally.computed if tally else 0, **facts})
-    output.say(f"{len(records)} cases are stored, {limited} of them cut by a limit.")
+    facts = _count(cases, store, tally, folder)
+    output.data(facts, "reproduce")
+    output.say(f"{facts['stored']} cases are stored, {facts['cut']} of them cut by a limit.")
     if failures:
         rows = [[" ".join(f"{value}" for _, value in (*r.case.method, *r.case.data)), r.verdict] for r in failures]
         output.table(f"{len(failures)} failed", {"case": "left", "why": "left"}, rows[:MOST_FAILURES])

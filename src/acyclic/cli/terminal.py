@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from acyclic.cli.schemas import FORMATS
 from acyclic.errors import make_legible
 from acyclic.facts import Orientation
 from acyclic.judging import words
@@ -39,13 +40,16 @@ class Output:
     quiet
         Show nothing but errors.
     json
-        Print the answer as JSON, for programs.
+        Print the answer as JSON, for programs: one document, whose form `acyclic schema` tells.
+    no_color
+        Use no colours, as when the environment variable NO_COLOR is set.
     debug
         Show the traceback of an error.
     """
 
     quiet: Annotated[bool, Parameter(negative=())] = False
     json: Annotated[bool, Parameter(negative=())] = False
+    no_color: Annotated[bool, Parameter(negative=())] = False
     debug: Annotated[bool, Parameter(negative=())] = False
 
     def say(self, text: str) -> None:
@@ -53,12 +57,14 @@ class Output:
         if not self.quiet and not self.json:
             Console(soft_wrap=True, highlight=False).print(_text(text))
 
-    def data(self, plain: Any) -> None:
-        """Print the answer for programs, where it was asked for."""
+    def data(self, plain: Mapping[str, Any], command: str = "") -> None:
+        """Print the answer of a command for programs, where it was asked for; without one it tells its own format."""
         if self.json:
-            # Of the characters that a terminal obeys JSON escapes all but this one.
-            text = plain if isinstance(plain, str) else json.dumps(plain, indent=1)
-            sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
+            self.document({**({"format": FORMATS[command]} if command else {}), **plain})
+
+    def document(self, plain: Mapping[str, Any]) -> None:
+        """Print a JSON document."""
+        write_document(plain)
 
     def table(self, title: str, header: Mapping[str, str], rows: Sequence[Sequence[str]]) -> None:
         """Print a table; `header` gives the justification of each column."""
@@ -74,7 +80,7 @@ class Output:
     def result(self, result: Result) -> None:
         """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
         if self.json:
-            self.data(result.to_json())
+            write_text(result.to_json())
         kinds = words.say_kinds(result.graph.names, result.kinds, result.levels)
         self.say("\n".join([str(result.verdict), *([f"{kinds[0].upper()}{kinds[1:]}."] if kinds else []), ""]))
         rows, sure = result.edges(), result.confidence is not None
@@ -129,6 +135,18 @@ class Stages:
             sys.stderr.write(make_legible(text) + "\n")
             self.said, self.last = text, time.monotonic()
             self.seen.add(text)
+
+
+def write_document(plain: Mapping[str, Any]) -> None:
+    """One JSON document on the standard output; numbers that are not finite become null, as JSON has none."""
+    from acyclic.findings import make_plain
+
+    write_text(json.dumps(make_plain(plain), indent=1, allow_nan=False))
+
+
+def write_text(text: str) -> None:
+    """JSON on the standard output: of the characters that a terminal obeys it escapes all but this one."""
+    sys.stdout.write(text.replace("\x7f", "\\u007f") + "\n")
 
 
 def complain(text: str) -> None:

@@ -239,8 +239,11 @@ def _find_class(name: object) -> type[Constraint] | None:
     if isinstance(name, str) and name in CONSTRAINTS:
         return CONSTRAINTS[name]
     plugin = plugins.find_plugin(plugins.CONSTRAINTS, name, (*CONSTRAINTS, *SHORT))
-    if plugin is None:
-        return None
+    return None if plugin is None else load_constraint(plugin)
+
+
+def load_constraint(plugin: plugins.Plugin) -> type[Constraint]:
+    """The class that another package offers; raises an AcyclicError where it is none that can be used."""
     kind = plugin.load()
     if not isinstance(kind, type) or not issubclass(kind, Constraint) or isabstract(kind):
         raise plugin.reject("is no class of constraints; derive it from acyclic.Constraint, with evaluate_block")

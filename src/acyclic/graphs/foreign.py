@@ -70,8 +70,9 @@ def read_graph(
     if found is None:
         called = type(estimator).__name__
         raise InputError(f"{called} has no graph; after fit it has to keep one as {', '.join(looked)}")
-    known = (DIRECTIONS[package] for package in list_packages(estimator) if package in DIRECTIONS)
-    return understand_graph(found, names, edge_direction or next(known, "from row to column"))
+    known = [DIRECTIONS[package] for package in list_packages(estimator) if package in DIRECTIONS]
+    usual: EdgeDirection = known[0] if known else "from row to column"
+    return understand_graph(found, names, edge_direction or usual)
 
 
 def understand_graph(
