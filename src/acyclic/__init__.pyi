@@ -25,6 +25,9 @@ from acyclic.result import Result as Result
 from acyclic.result import load as load
 from acyclic.scores.continuous import Score as Score
 from acyclic.scores.local import LocalScore as LocalScore
+from acyclic.trust.adequacy import Adequacy as Adequacy
+from acyclic.trust.adequacy import Claim as Claim
+from acyclic.trust.adequacy import markov_check as markov_check
 from acyclic.trust.audit import Audit as Audit
 from acyclic.trust.audit import audit as audit
 from acyclic.trust.bootstrap import Bootstrap as Bootstrap

@@ -165,6 +165,12 @@ class Table(ABC):
         n = int(self.moments.n)
         return _Drawn(self, np.sort(rng.permutation(n)[: max(n // 2, 2)]))
 
+    def split(self, rng: Generator) -> tuple[Table, Table]:
+        """Two halves of the rows, drawn at random: one to learn from, one to test on."""
+        order = rng.permutation(int(self.moments.n))
+        half = len(order) // 2
+        return _Drawn(self, np.sort(order[:half])), _Drawn(self, np.sort(order[half:]))
+
     def folds(self, count: int, rng: Generator) -> list[Moments]:
         """Moments of ``count`` parts of the rows, of sizes that differ by one at most."""
         if not self.has_rows:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 from math import log
-from typing import Literal, Self, TypeAlias
+from typing import Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.linalg import lapack
@@ -31,6 +31,7 @@ __all__ = ["BlockScore", "Family", "Mechanisms", "NoiseShape", "draw_rows", "neg
 
 Mechanisms: TypeAlias = Literal["linear", "curved"]
 NoiseShape: TypeAlias = Literal["gaussian", "any"]
+Rows = TypeVar("Rows", Floats, Integers)
 
 # The k-th feature of a curve is expected to explain 3 k⁻³ of what the noise leaves: measured on Gaussian processes,
 # where decays from 2 to 3 and factors from 1 to 3 do about equally well.
@@ -242,8 +243,8 @@ def _solve(A: Floats, b: Floats) -> Floats:
     return np.asarray(lapack.dpotrs(factor, b, lower=1)[0])
 
 
-def draw_rows(rows: Floats, most: int) -> Floats:
+def draw_rows(rows: Rows, most: int) -> Rows:
     """At most so many rows, the same ones for the same table."""
     if len(rows) <= most:
         return rows
-    return np.asarray(rows[np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))])
+    return rows[np.sort(np.random.default_rng(0).choice(len(rows), most, replace=False))]

@@ -11,6 +11,7 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
+from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Doubt, Ended, Fact, Remark, cut_short
 from acyclic.graphs.dag import Dag
@@ -41,6 +42,8 @@ from acyclic.ranges import (
     whole,
 )
 from acyclic.scores.equal_variances import EqualVariances
+from acyclic.trust.adequacy import SHAPE as ADEQUACY
+from acyclic.trust.adequacy import Adequacy, markov_check
 from acyclic.trust.bootstrap import check_first
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.residuals import dependent_residuals, equal_variances, odd_residuals, residuals_of
@@ -53,6 +56,8 @@ FORMAT = "acyclic audit 2"
 Pair = tuple[str, str]
 # What can become of an edge in other units.
 FATES = ("surviving", "turning", "undetermined", "vanishing")
+# With fewer rows for each column a half of them is not learned from.
+FEWEST_HALVED = 10
 # From here on variances alone nearly give the order away.
 HIGH_SORTABILITY = 0.9
 _TEST = ("statistic", "limit", "spread")
@@ -71,7 +76,7 @@ SHAPE = record(
         "sorting_alone": whole(least=0),
         "equal_variances": record(dict.fromkeys(_TEST, number() | NONE)),
     },
-    {"end": a_fact(Ended)},
+    {"end": a_fact(Ended), "adequacy": ADEQUACY | NONE},
 )
 
 
@@ -108,6 +113,10 @@ class Audit:
         SHD between the learned graph and that of `SortnRegress`, which sorts by variance and regresses.
     equal_variances : EqualVariances
         The test of equal noise variances on the learned graph.
+    adequacy : Adequacy, optional
+        Whether the rows bear out the independencies that the learned graph implies, as `markov_check` tells it; its
+        ``held_out`` is of a graph learned from one half of the rows and tested on the other. None where the run ended
+        before, and in older files.
     """
 
     sound: bool
@@ -124,6 +133,7 @@ class Audit:
     r2sortability: float
     sorting_alone: int
     equal_variances: EqualVariances
+    adequacy: Adequacy | None = None
 
     def __str__(self) -> str:
         return words.say_audit(self)
@@ -145,6 +155,7 @@ class Audit:
             **sortability,
             "sorting_alone": self.sorting_alone,
             "equal_variances": test,
+            **({} if self.adequacy is None else {"adequacy": self.adequacy.to_dict()}),
         }
 
     @classmethod
@@ -164,6 +175,7 @@ class Audit:
                 refits=int(plain["refits"]),
                 sorting_alone=int(plain["sorting_alone"]),
                 equal_variances=EqualVariances(*(_float(test[key]) for key in _TEST)),
+                adequacy=None if plain.get("adequacy") is None else Adequacy.from_dict(plain["adequacy"]),
                 **pairs,
                 **sortability,
             )
@@ -196,8 +208,8 @@ def audit(
 
     The verdict `sound` is False if equal noise variances are rejected while some direction is not fixed by conditional
     independence; if all columns have the same variance, as after standardising; if residuals depend on parents (needs
-    rows); or if the learner did not converge. Under equal variances in the units given, directions owed to units are
-    sound: other units would destroy what identifies them.
+    rows); if the rows contradict independencies that the graph implies; or if the learner did not converge. Under equal
+    variances in the units given, directions owed to units are sound: other units would destroy what identifies them.
 
     Parameters
     ----------
@@ -231,7 +243,9 @@ def audit(
     whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
     fixed = isinstance(chosen, DagLearner) and chosen.fixed_units
     others = [] if fixed else _other_units(source, int(rescalings), decades, random_state)
-    found = _judge(source, whole, *_refit(chosen, others, resources, whole), len(others))
+    refits, end = _refit(chosen, others, resources, whole)
+    adequacy = _test_claims(chosen, source, whole, resources.deadline, random_state)
+    found = _judge(source, whole, refits, end, len(others), adequacy)
     return replace(found, notes=(Fact.of(Remark.FIXED_UNITS), *found.notes)) if fixed else found
 
 
@@ -259,11 +273,31 @@ def _refit(learner: Learner, tables: list[Table], resources: Resources, first: F
     return done, Fact.of(Ended.COMPLETE)
 
 
-def _judge(table: Table, first: Fit, refits: list[Fit], end: Fact[Ended], planned: int) -> Audit:
+def _test_claims(
+    learner: Learner, table: Table, first: Fit, deadline: Deadline, random_state: int | SeedSequence
+) -> Adequacy | None:
+    """The independencies of the answer, on its own rows; and those of the graph of one half of them, on the other."""
+    if first.end.kind is Ended.INTERRUPTED or deadline.passed():
+        return None
+    found = markov_check(Dag(first.graph.weights, table.names), table, time_limit=deadline)
+    found = replace(found, notes=(Fact.of(Remark.SAME_ROWS), *found.notes))
+    if not table.has_rows or table.moments.n < FEWEST_HALVED * len(table.names):
+        return found
+    one, other = table.split(default_rng(random_state))
+    learned = fit(learner, one, deadline=deadline)
+    if learned.end.kind.stopped or deadline.passed():
+        return found
+    tested = markov_check(Dag(learned.graph.weights, table.names), other, time_limit=deadline)
+    return replace(found, held_out=tested.p_value if tested.tested else None)
+
+
+def _judge(
+    table: Table, first: Fit, refits: list[Fit], end: Fact[Ended], planned: int, adequacy: Adequacy | None
+) -> Audit:
     moments, graph = table.moments, first.graph
     test = equal_variances(moments, graph)
     doubts, notes = _doubt_residuals(table, graph)
-    reasons = [*_doubt_units(moments, first, test), *doubts]
+    reasons = [*_doubt_units(moments, first, test), *doubts, *_doubt_claims(adequacy)]
     if not first.end.kind.converged:
         reasons.append(Fact.of(Doubt.NOT_CONVERGED))
     if len(refits) < planned:
@@ -283,7 +317,17 @@ def _judge(table: Table, first: Fit, refits: list[Fit], end: Fact[Ended], planne
         r2sortability=r2_sortability(graph, moments.covariance),
         sorting_alone=int(shd(SortnRegress().fit(moments).causal_graph_, graph)),
         equal_variances=test,
+        adequacy=adequacy,
     )
+
+
+def _doubt_claims(adequacy: Adequacy | None) -> list[Fact[Doubt]]:
+    if adequacy is None or adequacy.fits:
+        return []
+    worst = adequacy.violated[:1]
+    ends = [name for claim in worst for name in (claim.node, claim.other)]
+    p_value = min(p for p in (adequacy.p_value, adequacy.held_out) if p is not None)
+    return [Fact.of(Doubt.VIOLATED, *ends, count=adequacy.violations, tested=adequacy.tested, p_value=p_value)]
 
 
 def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fact[Doubt]]:

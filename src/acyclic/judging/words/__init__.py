@@ -199,6 +199,10 @@ DOUBTS = {
         "a linear model without hidden causes does not fit: what {0} leaves of {1} changes its spread with {0} "
         "(the first of {count} such edges)"
     ),
+    Doubt.VIOLATED: (
+        "the rows contradict independencies that the graph implies ({count} of {tested} beyond chance; "
+        "p = {p_value:.2g} of all together){such}"
+    ),
     Doubt.NOT_CONVERGED: "the learner did not converge",
     Doubt.UNKNOWN: "{text}",
 }
@@ -219,6 +223,13 @@ REMARKS = {
     ),
     Remark.VARIANCE_SORTED: "the learned order is nearly that of the variances, which are a matter of units",
     Remark.GRAPH_TAKEN_AS_GIVEN: "the intervals take the graph as given: that it may be wrong is not in them",
+    Remark.SAME_ROWS: (
+        "the graph was learned from these rows, which it therefore fits better than others: small p-values count, "
+        "large ones say little"
+    ),
+    Remark.PARTIAL_CORRELATIONS: "there are no rows, so that partial correlations were tested, as of normal rows",
+    Remark.CLAIMS_SAMPLED: "{chosen} of {implied} independencies were tested, drawn at random",
+    Remark.ROWS_SAMPLED: "the tests are of {rows} of {of} rows, drawn at random",
     Remark.NONE_STABLE: "no penalty is stable to {accepted:g}; the largest was taken",
     Remark.AT_THE_END: "the chosen penalty is the {which} that was tried; a better one may lie beyond",
     Remark.UNKNOWN: "{text}",
@@ -259,6 +270,8 @@ def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
     elif fact.kind is Remark.PARAMETRIC:
         why = fact.get("why")
         yield "because", "there are no rows to draw from" if why is None else _NO_ROWS[NoRows(why)]
+    elif fact.kind is Doubt.VIOLATED:
+        yield "such", f", as that of {show_name(fact.about[0])} and {show_name(fact.about[1])}" if fact.about else ""
     elif fact.kind is Remark.ODD_NOISE:
         yield "which", ", ".join(map(show_name, fact.about[:4])) + (", …" if len(fact.about) > 4 else "")
 
@@ -334,6 +347,41 @@ def say_audit(audit: Any) -> str:
         *notes,
     ]
     return "\n".join(lines)
+
+
+def say_claim(claim: Any) -> str:
+    """A `Claim` and its numbers, without a full stop."""
+    given = (
+        f" given {', '.join(map(show_name, claim.given[:4]))}{', …' * (len(claim.given) > 4)}" if claim.given else ""
+    )
+    ends = f"{show_name(claim.node)} and {show_name(claim.other)}"
+    return f"{ends} should be independent{given}: p = {claim.p_value:.2g}, strength {claim.strength:.2g}"
+
+
+def say_adequacy(found: Any) -> str:
+    """An `Adequacy` in prose: the conclusion first, then the worst claims, then hints of hidden causes."""
+    notes = [f"Note: {say(note)}." for note in found.notes]
+    if not found.tested:
+        none = (
+            "The graph implies no independence that could be tested." if not found.implied else "No claim was tested."
+        )
+        return "\n".join([none, *notes])
+    borne = "bear out" if found.fits else "do NOT bear out"
+    lines = [
+        f"The rows {borne} the independencies that the graph implies: p = {found.p_value:.2g} of all together, "
+        f"violated beyond chance: {found.violations} of {found.tested} tested."
+    ]
+    if found.held_out is not None:
+        lines.append(f"Learned from one half of the rows and tested on the other half: p = {found.held_out:.2g}.")
+    lines += [f"Violated: {say_claim(claim)}." for claim in found.violated[:5]]
+    if found.hidden:
+        pairs = ", ".join(f"{show_name(pair.node)} and {show_name(pair.other)}" for pair in found.hidden[:5])
+        more = f" and {len(found.hidden) - 5} more" if len(found.hidden) > 5 else ""
+        lines.append(
+            f"A hidden common cause, or an edge that was left out, would explain why what their parents leave of these "
+            f"depends on each other: {pairs}{more}."
+        )
+    return "\n".join([*lines, *notes])
 
 
 def _say_units(audit: Any) -> str:

@@ -1,0 +1,210 @@
+"""Tests of conditional independence, of numbers by the products of residuals and of categories by counts.
+
+Numbers: given Z, x and y leave residuals whose products have mean 0 if x and y are independent given Z (the generalised
+covariance measure of Shah & Peters 2020). Their variance is that of the products themselves, so that neither the shape
+of the noise nor its spread, which may change, has to be known. The bias is the product of two misfits: curves need not
+fit exactly.
+
+Categories: within each combination of the levels of Z, rows of x are exchangeable if x and y are independent given Z.
+Mean and variance of Pearson's χ² over all permutations are known exactly (Kazi-Aoual et al. 1995, for projections), and
+so are those of its sum over the combinations, however sparse these are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr
+from scipy.special import chdtrc, fdtrc, stdtr
+
+from acyclic.types import Floats, Integers
+
+__all__ = ["Dependence", "Given", "combine_p_values", "compare_correlations", "compare_counts", "compare_products"]
+
+# What is left of a column is rounding where it is less than this share of it.
+_DEPENDENT = 1e-7
+# A combination of levels with fewer rows tells next to nothing, and its variance has no formula.
+_FEWEST_IN_STRATUM = 4
+# p-values of 1 would be minus infinity among their likes, and one of them hide all others.
+_LARGEST_P = 0.99
+
+
+class Dependence(NamedTuple):
+    """The p-value of an independence, and how strong the dependence looks: a partial correlation, or the like of it."""
+
+    p_value: float
+    strength: float
+
+
+class Given:
+    """What is given: an orthonormal basis of its features and the constant, and the leverage of each row.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=200)
+    >>> given = Given(z[:, None])
+    >>> bool(abs(given.residuals(z[:, None])).max() < 1e-12)
+    True
+    """
+
+    def __init__(self, features: Floats) -> None:
+        design = np.column_stack([np.ones(len(features)), features])
+        scale = np.linalg.norm(design, axis=0)
+        Q, R, _ = qr(design / np.where(scale > 0, scale, 1.0), mode="economic", pivoting=True)
+        self.basis = np.asarray(Q[:, np.abs(np.diag(R)) > _DEPENDENT], dtype=float)
+        # A row that alone decides a coefficient leaves no residual: it says nothing, and must not be divided by 0.
+        self.left: Floats = np.maximum(1 - (self.basis**2).sum(axis=1), 1e-3)
+
+    @property
+    def freedom(self) -> int:
+        """Rows less coefficients."""
+        return int(self.basis.shape[0] - self.basis.shape[1])
+
+    def residuals(self, columns: Floats) -> Floats:
+        """Columns (n, k) less their regression; exactly 0 where nothing but rounding is left."""
+        rest = columns - self.basis @ (self.basis.T @ columns)
+        centred = columns - columns.mean(axis=0)
+        size = np.sqrt((centred**2).sum(axis=0))
+        return np.where(np.sqrt((rest**2).sum(axis=0)) > _DEPENDENT * size, rest, 0.0)
+
+
+def compare_products(one: Floats, others: Floats, at: Sequence[int], given: Given) -> list[Dependence]:
+    """Whether residuals (n, r) of a column depend on those of others, whose features are ``others[:, at[i]:at[i+1]]``.
+
+    Hotelling's test of the products' mean, with the variance of residuals made good for their leverage (HC2).
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(2, 500))
+    >>> given = Given(np.empty((500, 0)))
+    >>> related, apart = compare_products(x[:, None], np.column_stack([x + y, y]), [0, 1, 2], given)
+    >>> related.p_value < 1e-9, apart.p_value > 0.01
+    (True, True)
+    """
+    scaled = one / np.sqrt(given.left)[:, None]
+    if one.shape[1] == 1 and len(at) == others.shape[1] + 1:
+        T, V = others.T @ one[:, 0], (others**2).T @ scaled[:, 0] ** 2
+        squares = np.divide(T**2, V, out=np.zeros_like(T), where=V > 0)
+        size = np.sqrt((one**2).sum() * (others**2).sum(axis=0))
+        strengths = np.abs(np.divide(T, size, out=np.zeros_like(T), where=size > 0))
+        return [_hotelling(float(s), int(v > 0), given.freedom, float(r)) for s, v, r in zip(squares, V, strengths)]
+    found = []
+    for start, stop in pairwise(at):
+        rest = others[:, start:stop]
+        T = (one.T @ rest).ravel()
+        products = (scaled[:, :, None] * rest[:, None, :]).reshape(len(one), -1)
+        statistic, rank = _quadratic(T, products.T @ products)
+        found.append(_hotelling(statistic, rank, given.freedom, np.sqrt(statistic / len(one))))
+    return found
+
+
+def _quadratic(T: Floats, C: Floats) -> tuple[float, int]:
+    """TᵀC⁻¹T and the rank of C."""
+    scale = np.sqrt(np.diag(C))
+    used = scale > 0
+    if not used.any():
+        return 0.0, 0
+    T, C = T[used] / scale[used], C[np.ix_(used, used)] / np.outer(scale[used], scale[used])
+    values, vectors = np.linalg.eigh(C)
+    kept = values > 1e-8 * values[-1]
+    return float(((vectors[:, kept].T @ T) ** 2 / values[kept]).sum()), int(kept.sum())
+
+
+def _hotelling(statistic: float, rank: int, freedom: int, strength: float) -> Dependence:
+    """The F-test of a mean of products whose second moments, about 0, made the statistic."""
+    if rank == 0 or freedom <= rank:
+        return Dependence(1.0, 0.0)
+    about_mean = statistic / max(1 - statistic / freedom, 1e-12)
+    p_value = float(fdtrc(rank, freedom - rank, about_mean * (freedom - rank) / (rank * (freedom - 1))))
+    return Dependence(p_value, min(strength, 1.0))
+
+
+def compare_correlations(
+    covariance: Floats, n: float, node: int, others: Integers, given: Integers
+) -> list[Dependence]:
+    """The classical t-test of partial correlations, for where there are only moments: exact under normal rows.
+
+    Examples
+    --------
+    >>> S = np.array([[1.0, 0.5], [0.5, 1.0]])
+    >>> compare_correlations(S, 12, 0, np.array([1]), np.array([], dtype=int))[0].p_value  # r = ½, n = 12
+    0.0978...
+    """
+    ends = np.concatenate([[node], others])
+    S = covariance[np.ix_(ends, ends)]
+    if len(given):
+        across = covariance[np.ix_(given, ends)]
+        S = S - across.T @ np.linalg.lstsq(covariance[np.ix_(given, given)], across)[0]
+    own, freedom = np.diag(covariance)[ends], n - len(given) - 2
+    left = np.where(np.diag(S) > _DEPENDENT * own, np.diag(S), np.inf)
+    r = np.clip(S[0, 1:] / np.sqrt(left[0] * left[1:]), -1.0, 1.0)
+    if freedom <= 0:
+        return [Dependence(1.0, float(abs(each))) for each in r]
+    t = np.abs(r) * np.sqrt(freedom / np.maximum(1 - r**2, 1e-300))
+    return [Dependence(float(2 * stdtr(freedom, -each)), float(abs(size))) for each, size in zip(t, r)]
+
+
+def compare_counts(one: Integers, other: Integers, stratum: Integers) -> Dependence:
+    """Whether two columns of codes are independent within strata; p-value by the exact mean and variance of Σχ².
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z, a, b = rng.integers(3, size=(3, 500))
+    >>> compare_counts(a, b, z).p_value > 0.01, compare_counts((a + b) % 3, b, a).p_value < 1e-9
+    (True, True)
+    """
+    r, q, kinds = int(one.max()) + 1, int(other.max()) + 1, int(stratum.max()) + 1
+    N = np.bincount((stratum * r + one) * q + other, minlength=kinds * r * q).reshape(kinds, r, q).astype(float)
+    N = N[N.sum(axis=(1, 2)) >= _FEWEST_IN_STRATUM]
+    rows, columns, total = N.sum(axis=2), N.sum(axis=1), N.sum(axis=(1, 2))
+    expected = rows[:, :, None] * columns[:, None, :] / total[:, None, None]
+    chi = np.divide(N**2, expected, out=np.zeros_like(N), where=expected > 0).sum(axis=(1, 2)) - total
+    mean, variance = _permuted(rows, columns, total)
+    told = variance > 1e-9 * np.maximum(mean, 1)
+    if not told.any():
+        return Dependence(1.0, 0.0)
+    statistic, mean, variance = chi[told].sum(), mean[told].sum(), variance[told].sum()
+    strength = np.sqrt(max(statistic - mean, 0.0) / total[told].sum() / max(min(r, q) - 1, 1))
+    # A multiple of χ² with the same mean and variance.
+    return Dependence(float(chdtrc(2 * mean**2 / variance, 2 * statistic * mean / variance)), float(min(strength, 1.0)))
+
+
+def _permuted(rows: Floats, columns: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of Pearson's χ² over the permutations of rows with these margins, n ≥ 4."""
+    a, S = _projection(rows, n)
+    b, U = _projection(columns, n)
+    mean = n * a * b / (n - 1)
+    even = 2 * a * b * (n - 1 - a) * (n - 1 - b) / ((n - 1) ** 2 * (n + 1) * (n - 2))
+    first = n * (n + 1) * S - (n - 1) * (a**2 + 2 * a)
+    second = n * (n + 1) * U - (n - 1) * (b**2 + 2 * b)
+    odd = first * second / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+    return mean, np.maximum(n**2 * (even + odd), 0.0)
+
+
+def _projection(margin: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Rank, and sum of the squared diagonal, of the projection on the centred indicators of levels."""
+    there = margin > 0
+    levels = there.sum(axis=1)
+    inverse = np.divide(1.0, margin, out=np.zeros_like(margin), where=there).sum(axis=1)
+    return levels - 1.0, inverse - (2 * levels - 1) / n
+
+
+def combine_p_values(p_values: Floats) -> float:
+    """One p-value of many, whatever the dependence between them (Cauchy combination, Liu & Xie 2020); nan of none.
+
+    >>> round(combine_p_values(np.array([0.3, 0.5, 0.6])), 3), combine_p_values(np.array([1e-12, 0.9])) < 1e-11
+    (0.447, True)
+    """
+    if not len(p_values):
+        return float("nan")
+    p = np.clip(p_values, 1e-300, _LARGEST_P)
+    # tan is −1/(πp) where p is so small that ½ − p is rounded.
+    terms = np.where(p < 1e-15, 1 / (np.pi * p), np.tan((0.5 - p) * np.pi))
+    mean = float(terms.mean())
+    return 1 / (np.pi * mean) if mean > 1e15 else 0.5 - float(np.arctan(mean)) / np.pi

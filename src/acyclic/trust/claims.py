@@ -1,0 +1,215 @@
+"""How the independencies that a graph implies are tested: by lines, curves and levels, by counts, or by moments."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import combinations
+from math import log
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Features
+from acyclic.data.kinds import Coding
+from acyclic.data.table import Table
+from acyclic.discrete.fitted import encode_rows
+from acyclic.learners.categorical import can_count, read_codes
+from acyclic.scores.blocks import BlockScore, draw_rows
+from acyclic.scores.independence import Dependence, Given, compare_correlations, compare_counts, compare_products
+from acyclic.scores.regression import least_squares
+from acyclic.types import Bools, Floats, Integers, Kind
+
+__all__ = ["Examiner", "Mechanisms", "make_examiner"]
+
+Mechanisms: TypeAlias = Literal["linear", "curved", "counts"]
+
+# With so many of its first features a curve is looked for; the rest of them would cost more power than they see.
+_SMOOTH = 4
+# Of so many features of each parent products with those of another parent are given too.
+_CROSSED = 2
+# As many rows as this are left for each feature that is given.
+_ROWS_PER_FEATURE = 5
+# Curves have to gain so many times log n over lines, as where the world of a table is chosen.
+_CONVINCING = 3
+# Beyond so many columns, curves take too long.
+_LARGEST_CURVED = 200
+# Claims times rows, some seconds of work: more rows are sampled, then more claims.
+_MOST_WORK = {"linear": 3e9, "curved": 3e8, "counts": 3e8}
+_FEWEST_ROWS = 2000
+
+
+class Examiner(Protocol):
+    """Tests claims by one kind of statistic.
+
+    Attributes
+    ----------
+    mechanisms : "linear", "curved" or "counts"
+    n : float
+        Rows that it tests on.
+    """
+
+    mechanisms: Mechanisms
+    n: float
+
+    def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
+        """Whether a column is independent of each of the others given its parents."""
+
+    def compare_residuals(self, pairs: Integers) -> list[Dependence]:
+        """Whether what their parents leave of the two columns of each pair (k, 2) is independent."""
+
+
+def make_examiner(table: Table, adjacency: Bools, mechanisms: Mechanisms | None, claims: int) -> Examiner:
+    """The examiner that fits a table: counts for categories, curves where the edges are curved, else lines."""
+    if not table.has_rows:
+        return _OfMoments(table, adjacency)
+    chosen: Mechanisms = mechanisms or ("counts" if can_count(table) else "linear")
+    if chosen == "counts":
+        return _OfCounts(table, adjacency, _affordable(chosen, claims))
+    numbers = _OfProducts(table, adjacency, chosen, _affordable(chosen, claims))
+    if mechanisms is None and numbers.looks_curved():
+        return _OfProducts(table, adjacency, "curved", _affordable("curved", claims))
+    return numbers
+
+
+def most_claims(examiner: Examiner) -> int:
+    """How many claims there is time for."""
+    return int(_MOST_WORK[examiner.mechanisms] / examiner.n)
+
+
+def _affordable(mechanisms: Mechanisms, claims: int) -> int:
+    return max(int(_MOST_WORK[mechanisms] / max(claims, 1)), _FEWEST_ROWS)
+
+
+class _OfProducts:
+    """Numbers, and categories by their indicators: products of residuals."""
+
+    def __init__(self, table: Table, adjacency: Bools, mechanisms: Mechanisms, most: int) -> None:
+        self.table, self.adjacency, self.mechanisms = table, adjacency, mechanisms
+        codings = [_nominal(table, name) for name in table.names]
+        self.counts = [0 if coding is None else len(coding.levels) for coding in codings]
+        self.rows = encode_rows(draw_rows(table.rows(), most), codings)
+        self.n = float(len(self.rows))
+        self.features = Features.of(self.rows, self.counts, curved=mechanisms == "curved")
+        self._values: dict[int, Floats] = {}
+
+    def looks_curved(self) -> bool:
+        """Whether curves explain more along the edges than lines do."""
+        if self.n < FEWEST_ROWS_FOR_CURVES or len(self.counts) > _LARGEST_CURVED:
+            return False
+        curved = BlockScore.on(Features.of(self.rows, self.counts), None)
+        linear = BlockScore.on(self.features, None)
+        parents = [np.flatnonzero(column).tolist() for column in self.adjacency.T]
+        gains = [linear.score(j, those) - curved.score(j, those) for j, those in enumerate(parents) if those]
+        return sum(gains) > _CONVINCING * log(self.n)
+
+    def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
+        given = self._given(parents)
+        blocks = [self._of(i)[:, : None if self.counts[i] else _SMOOTH] for i in others]
+        at = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])]).tolist()
+        return compare_products(given.residuals(self._as_child(node)), given.residuals(np.hstack(blocks)), at, given)
+
+    def compare_residuals(self, pairs: Integers) -> list[Dependence]:
+        left, found = self._left, []
+        free = Given(np.empty((len(self.rows), 0)))
+        free.left[:] = 1.0  # these have lost what their own parents explain, and the products are as they are
+        for i in np.unique(pairs[:, 0]):
+            others = pairs[pairs[:, 0] == i, 1]
+            at = np.concatenate([[0], np.cumsum([left[j].shape[1] for j in others])]).tolist()
+            found += compare_products(left[i], np.hstack([left[j] for j in others]), at, free)
+        return found
+
+    @cached_property
+    def _left(self) -> list[Floats]:
+        return [
+            self._given(np.flatnonzero(column)).residuals(self._as_child(j))
+            for j, column in enumerate(self.adjacency.T)
+        ]
+
+    def _of(self, i: int) -> Floats:
+        if i not in self._values:
+            self._values[i] = self.features.maps[i](self.rows[:, i])
+        return self._values[i]
+
+    def _as_child(self, j: int) -> Floats:
+        return self._of(j)[:, : None if self.counts[j] else 1]
+
+    def _given(self, parents: Integers) -> Given:
+        """The parents: smooth curves of each, products of pairs, rough curves; as many as there are rows for."""
+        all_of = [self._of(i) for i in parents]
+        smooth = [values[:, : None if self.counts[i] else _SMOOTH] for i, values in zip(parents, all_of)]
+        rough = [values[:, _SMOOTH:] for i, values in zip(parents, all_of) if not self.counts[i]]
+        crossed: list[Floats] = []
+        if self.mechanisms == "curved" or any(self.counts[i] for i in parents):
+            crossed = [_multiply(one[:, :_CROSSED], other[:, :_CROSSED]) for one, other in combinations(smooth, 2)]
+        kept, room = [np.empty((len(self.rows), 0))], len(self.rows) // _ROWS_PER_FEATURE
+        for block in [*(values[:, :1] for values in smooth), *(values[:, 1:] for values in smooth), *crossed, *rough]:
+            if block.shape[1] <= room or len(kept) <= len(all_of):
+                kept.append(block)
+                room -= block.shape[1]
+        return Given(np.hstack(kept))
+
+
+class _OfCounts:
+    """Categories: the rows in each combination of levels."""
+
+    mechanisms: Mechanisms = "counts"
+
+    def __init__(self, table: Table, adjacency: Bools, most: int) -> None:
+        self.codes, self.adjacency = draw_rows(read_codes(table), most), adjacency
+        self.n = float(len(self.codes))
+
+    def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
+        stratum = self._stratum(parents)
+        return [compare_counts(self.codes[:, node], self.codes[:, i], stratum) for i in others]
+
+    def compare_residuals(self, pairs: Integers) -> list[Dependence]:
+        left, free = self._left, Given(np.empty((len(self.codes), 0)))
+        free.left[:] = 1.0
+        return [compare_products(left[i], left[j], [0, left[j].shape[1]], free)[0] for i, j in pairs]
+
+    @cached_property
+    def _left(self) -> list[Floats]:
+        """Indicators of all levels but the first, less their shares among the rows with the same parents."""
+        found = []
+        for j, column in enumerate(self.adjacency.T):
+            stratum = self._stratum(np.flatnonzero(column))
+            size = np.bincount(stratum)
+            levels = (self.codes[:, j, None] == np.arange(1, self.codes[:, j].max() + 1)).astype(float)
+            shares = [np.bincount(stratum, level) / size for level in levels.T]
+            found.append(levels - np.column_stack([np.empty((len(stratum), 0)), *(share[stratum] for share in shares)]))
+        return found
+
+    def _stratum(self, parents: Integers) -> Integers:
+        """The number of the combination of levels that the parents have in each row."""
+        place = np.zeros(len(self.codes), dtype=np.int64)
+        for i in parents:
+            place = np.unique(place * (int(self.codes[:, i].max()) + 1) + self.codes[:, i], return_inverse=True)[1]
+        return place
+
+
+class _OfMoments:
+    """Numbers without rows: partial correlations."""
+
+    mechanisms: Mechanisms = "linear"
+
+    def __init__(self, table: Table, adjacency: Bools) -> None:
+        self.covariance, self.n, self.adjacency = table.moments.covariance, float(table.moments.n), adjacency
+
+    def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
+        return compare_correlations(self.covariance, self.n, node, others, parents)
+
+    def compare_residuals(self, pairs: Integers) -> list[Dependence]:
+        rest = np.eye(len(self.covariance)) - least_squares(self.covariance, self.adjacency)
+        left, none = rest.T @ self.covariance @ rest, np.array([], dtype=np.intp)
+        return [compare_correlations(left, self.n, i, np.array([j]), none)[0] for i, j in pairs.tolist()]
+
+
+def _multiply(one: Floats, other: Floats) -> Floats:
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
+
+
+def _nominal(table: Table, name: str) -> Coding | None:
+    """The levels of a category; one of two levels is as well a number."""
+    coding = table.codings.get(name)
+    is_category = table.kinds[table.names.index(name)] is Kind.CATEGORICAL
+    return coding if coding is not None and is_category and len(coding.levels) > 2 else None
