@@ -28,8 +28,8 @@ __all__ = ["Dependence", "Given", "combine_p_values", "compare_correlations", "c
 _DEPENDENT = 1e-7
 # A combination of levels with fewer rows tells next to nothing, and its variance has no formula.
 _FEWEST_IN_STRATUM = 4
-# p-values of 1 would be minus infinity among their likes, and one of them hide all others.
-_LARGEST_P = 0.99
+# So many rows more weaken the rare levels in a test by counts.
+_MORE_ROWS = 5.0
 
 
 class Dependence(NamedTuple):
@@ -163,36 +163,45 @@ def compare_counts(one: Integers, other: Integers, stratum: Integers) -> Depende
     N = np.bincount((stratum * r + one) * q + other, minlength=kinds * r * q).reshape(kinds, r, q).astype(float)
     N = N[N.sum(axis=(1, 2)) >= _FEWEST_IN_STRATUM]
     rows, columns, total = N.sum(axis=2), N.sum(axis=1), N.sum(axis=(1, 2))
-    expected = rows[:, :, None] * columns[:, None, :] / total[:, None, None]
-    chi = np.divide(N**2, expected, out=np.zeros_like(N), where=expected > 0).sum(axis=(1, 2)) - total
-    mean, variance = _permuted(rows, columns, total)
+    left, right = _Kernel(rows, total), _Kernel(columns, total)
+    apart = N - rows[:, :, None] * columns[:, None, :] / total[:, None, None]
+    statistic = total * (left.weights[:, :, None] * right.weights[:, None, :] * apart**2).sum(axis=(1, 2))
+    mean, variance = _permuted(left, right, total)
     told = variance > 1e-9 * np.maximum(mean, 1)
     if not told.any():
         return Dependence(1.0, 0.0)
-    statistic, mean, variance = chi[told].sum(), mean[told].sum(), variance[told].sum()
-    strength = np.sqrt(max(statistic - mean, 0.0) / total[told].sum() / max(min(r, q) - 1, 1))
+    found, mean, variance = statistic[told].sum(), mean[told].sum(), variance[told].sum()
+    strength = np.sqrt(max(found - mean, 0.0) / total[told].sum() / max(min(r, q) - 1, 1))
     # A multiple of χ² with the same mean and variance.
-    return Dependence(float(chdtrc(2 * mean**2 / variance, 2 * statistic * mean / variance)), float(min(strength, 1.0)))
+    return Dependence(float(chdtrc(2 * mean**2 / variance, 2 * found * mean / variance)), float(min(strength, 1.0)))
 
 
-def _permuted(rows: Floats, columns: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Mean and variance of Pearson's χ² over the permutations of rows with these margins, n ≥ 4."""
-    a, S = _projection(rows, n)
-    b, U = _projection(columns, n)
-    mean = n * a * b / (n - 1)
-    even = 2 * a * b * (n - 1 - a) * (n - 1 - b) / ((n - 1) ** 2 * (n + 1) * (n - 2))
-    first = n * (n + 1) * S - (n - 1) * (a**2 + 2 * a)
-    second = n * (n + 1) * U - (n - 1) * (b**2 + 2 * b)
-    odd = first * second / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+class _Kernel:
+    """How alike two rows of a stratum are: A = Σ w_a c_a c_aᵀ, where c_a is the centred indicator of level a.
+
+    With w_a = 1 / (rows of the level) the products of two kernels would make Pearson's χ², which one row of a rare
+    level can dominate; with a few rows more that is no longer so, and where rows are many it is nearly the same.
+    """
+
+    def __init__(self, margin: Floats, n: Floats) -> None:
+        w = self.weights = np.where(margin > 0, 1 / (margin + _MORE_ROWS), 0.0)
+        share = margin / n[:, None]
+        overlap = np.eye(margin.shape[1]) * margin[:, :, None] - margin[:, :, None] * share[:, None, :]
+        own = ((np.eye(margin.shape[1]) - share[:, None, :]) ** 2 * w[:, None, :]).sum(axis=2)
+        self.trace = (margin * own).sum(axis=1)
+        self.square = (w[:, :, None] * w[:, None, :] * overlap**2).sum(axis=(1, 2))
+        self.diagonal = (margin * own**2).sum(axis=1)
+
+
+def _permuted(left: _Kernel, right: _Kernel, n: Floats) -> tuple[Floats, Floats]:
+    """Mean and variance of n tr(A P B Pᵀ) over the permutations P of n ≥ 4 rows."""
+    mean = n * left.trace * right.trace / (n - 1)
+    even = 2.0 / ((n - 1) ** 2 * (n + 1) * (n - 2))
+    odd = 1.0 / ((n + 1) * n * (n - 1) * (n - 2) * (n - 3))
+    for side in (left, right):
+        even = even * ((n - 1) * side.square - side.trace**2)
+        odd = odd * (n * (n + 1) * side.diagonal - (n - 1) * (side.trace**2 + 2 * side.square))
     return mean, np.maximum(n**2 * (even + odd), 0.0)
-
-
-def _projection(margin: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Rank, and sum of the squared diagonal, of the projection on the centred indicators of levels."""
-    there = margin > 0
-    levels = there.sum(axis=1)
-    inverse = np.divide(1.0, margin, out=np.zeros_like(margin), where=there).sum(axis=1)
-    return levels - 1.0, inverse - (2 * levels - 1) / n
 
 
 def combine_p_values(p_values: Floats) -> float:
@@ -203,7 +212,8 @@ def combine_p_values(p_values: Floats) -> float:
     """
     if not len(p_values):
         return float("nan")
-    p = np.clip(p_values, 1e-300, _LARGEST_P)
+    # A p-value of 1 is minus infinity among its likes, and would hide all others.
+    p = np.clip(p_values, 1e-300, 1 - 0.25 / len(p_values))
     # tan is −1/(πp) where p is so small that ½ − p is rounded.
     terms = np.where(p < 1e-15, 1 / (np.pi * p), np.tan((0.5 - p) * np.pi))
     mean = float(terms.mean())

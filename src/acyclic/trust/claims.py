@@ -16,6 +16,7 @@ from acyclic.discrete.fitted import encode_rows
 from acyclic.learners.categorical import can_count, read_codes
 from acyclic.scores.blocks import BlockScore, draw_rows
 from acyclic.scores.independence import Dependence, Given, compare_correlations, compare_counts, compare_products
+from acyclic.scores.levels import level_probabilities
 from acyclic.scores.regression import least_squares
 from acyclic.types import Bools, Floats, Integers, Kind
 
@@ -103,7 +104,7 @@ class _OfProducts:
         return sum(gains) > _CONVINCING * log(self.n)
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
-        given = self._given(parents)
+        given = self._given(parents, node)
         blocks = [self._of(i)[:, : None if self.counts[i] else _SMOOTH] for i in others]
         at = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])]).tolist()
         return compare_products(given.residuals(self._as_child(node)), given.residuals(np.hstack(blocks)), at, given)
@@ -121,7 +122,7 @@ class _OfProducts:
     @cached_property
     def _left(self) -> list[Floats]:
         return [
-            self._given(np.flatnonzero(column)).residuals(self._as_child(j))
+            self._given(np.flatnonzero(column), j).residuals(self._as_child(j))
             for j, column in enumerate(self.adjacency.T)
         ]
 
@@ -133,8 +134,11 @@ class _OfProducts:
     def _as_child(self, j: int) -> Floats:
         return self._of(j)[:, : None if self.counts[j] else 1]
 
-    def _given(self, parents: Integers) -> Given:
-        """The parents: smooth curves of each, products of pairs, rough curves; as many as there are rows for."""
+    def _given(self, parents: Integers, child: int) -> Given:
+        """The parents: smooth curves of each, products of pairs, rough curves; as many as there are rows for.
+
+        For a category also the probabilities of its levels, which are no sum of functions of the parents.
+        """
         all_of = [self._of(i) for i in parents]
         smooth = [values[:, : None if self.counts[i] else _SMOOTH] for i, values in zip(parents, all_of)]
         rough = [values[:, _SMOOTH:] for i, values in zip(parents, all_of) if not self.counts[i]]
@@ -142,11 +146,23 @@ class _OfProducts:
         if self.mechanisms == "curved" or any(self.counts[i] for i in parents):
             crossed = [_multiply(one[:, :_CROSSED], other[:, :_CROSSED]) for one, other in combinations(smooth, 2)]
         kept, room = [np.empty((len(self.rows), 0))], len(self.rows) // _ROWS_PER_FEATURE
-        for block in [*(values[:, :1] for values in smooth), *(values[:, 1:] for values in smooth), *crossed, *rough]:
-            if block.shape[1] <= room or len(kept) <= len(all_of):
+        levels = self._levels(child, smooth)
+        for block in [*levels, *(values[:, :1] for values in smooth), *(values[:, 1:] for values in smooth), *crossed, *rough]:
+            if block.shape[1] <= room or len(kept) <= len(levels) + len(all_of):
                 kept.append(block)
                 room -= block.shape[1]
         return Given(np.hstack(kept))
+
+
+    def _levels(self, child: int, smooth: list[Floats]) -> list[Floats]:
+        """Probabilities of the levels of a child with few of them, given sums of functions of its parents."""
+        codes = np.unique(self.rows[:, child], return_inverse=True)[1]
+        count = int(codes.max()) + 1
+        if not smooth or not (self.counts[child] or count == 2):
+            return []
+        features = np.hstack(smooth)
+        room = len(codes) // (_ROWS_PER_FEATURE * count)
+        return [level_probabilities(features[:, :room], codes, count)]
 
 
 class _OfCounts:
