@@ -1,11 +1,11 @@
 """Whether the p-values of `markov_check` are uniform on true graphs, and whether it sees what is wrong with others.
 
-Tables: ER2 graphs with the defaults of `acyclic.simulate` (weights uniform on ±[0.5, 2], noise of variance 1), d columns
-and n rows, in worlds of lines, curves and levels. The graphs tested were not learned from the tables.
+Tables: ER2 graphs with the defaults of `acyclic.simulate` (weights uniform on ±[0.5, 2], noise of variance 1), d
+columns and n rows, in worlds of lines, curves and levels. The graphs tested were not learned from the tables.
 
 Uniformity: the p-values of all claims together, one for each table, on the true graph: distance from uniform
-(Kolmogorov–Smirnov, and what chance reaches in 5 % of runs), shares below 0.05 and 0.01. The same of single claims, whose
-number allows a look further into the tail.
+(Kolmogorov–Smirnov, and what chance reaches in 5 % of runs), shares below 0.05 and 0.01. The same of single claims,
+whose number allows a look further into the tail.
 
 Power at 0.05, and share of the cases in which the pair itself is among the violated claims or the hints:
 - an edge deleted: any edge of the true graph, whatever its weight, with the same probability;

@@ -147,12 +147,17 @@ class _OfProducts:
             crossed = [_multiply(one[:, :_CROSSED], other[:, :_CROSSED]) for one, other in combinations(smooth, 2)]
         kept, room = [np.empty((len(self.rows), 0))], len(self.rows) // _ROWS_PER_FEATURE
         levels = self._levels(child, smooth)
-        for block in [*levels, *(values[:, :1] for values in smooth), *(values[:, 1:] for values in smooth), *crossed, *rough]:
+        for block in [
+            *levels,
+            *(values[:, :1] for values in smooth),
+            *(values[:, 1:] for values in smooth),
+            *crossed,
+            *rough,
+        ]:
             if block.shape[1] <= room or len(kept) <= len(levels) + len(all_of):
                 kept.append(block)
                 room -= block.shape[1]
         return Given(np.hstack(kept))
-
 
     def _levels(self, child: int, smooth: list[Floats]) -> list[Floats]:
         """Probabilities of the levels of a child with few of them, given sums of functions of its parents."""

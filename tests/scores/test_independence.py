@@ -1,0 +1,96 @@
+"""Tests of conditional independence against enumeration, known formulas, and their own level."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, pearsonr
+
+from acyclic.scores.independence import (
+    _MORE_ROWS,
+    Given,
+    _Kernel,
+    _permuted,
+    combine_p_values,
+    compare_correlations,
+    compare_counts,
+    compare_products,
+)
+from acyclic.scores.levels import level_probabilities
+
+NOTHING = np.array([], dtype=np.intp)
+
+
+def draw_table(seed, n=300):
+    """Two columns that depend on a third, and on nothing else."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(size=n)
+    return z + rng.exponential(size=n), np.tanh(z) + rng.normal(size=n) * (1 + abs(z)), z
+
+
+@pytest.mark.parametrize("n", [4, 6, 7])
+def test_moments_of_counts_are_those_over_all_permutations(n):
+    one, other = np.arange(n) % 3, np.random.default_rng(n).permutation(np.arange(n) % 2)
+
+    def statistic(codes):
+        N = np.bincount(one * 2 + codes, minlength=6).reshape(3, 2).astype(float)
+        rows, columns = N.sum(axis=1), N.sum(axis=0)
+        return n * ((N - np.outer(rows, columns) / n) ** 2 / np.outer(rows + _MORE_ROWS, columns + _MORE_ROWS)).sum()
+
+    values = [statistic(other[list(order)]) for order in permutations(range(n))]
+    size = np.array([float(n)])
+    kernels = (_Kernel(np.bincount(codes)[None].astype(float), size) for codes in (one, other))
+    mean, variance = _permuted(*kernels, size)
+    assert mean[0] == pytest.approx(np.mean(values)) and variance[0] == pytest.approx(np.var(values))
+
+
+def test_partial_correlations_without_anything_given_are_those_of_pearson():
+    x, y, _ = draw_table(0, 40)
+    (told,) = compare_correlations(np.cov(x, y), 40, 0, np.array([1]), NOTHING)
+    r, p_value = pearsonr(x, y)
+    assert told.p_value == pytest.approx(p_value) and told.strength == pytest.approx(abs(r))
+
+
+def test_products_are_at_their_level_whatever_the_noise():
+    values = []
+    for seed in range(300):
+        x, y, z = draw_table(seed)
+        given = Given(np.column_stack([z, z**2, z**3]))
+        (told,) = compare_products(given.residuals(x[:, None]), given.residuals(y[:, None]), [0, 1], given)
+        values.append(told.p_value)
+    # 0.11 is reached by chance once in a thousand runs of 300.
+    assert kstest(values, "uniform").statistic < 0.11
+
+
+def test_counts_are_at_their_level_in_sparse_strata():
+    values = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        stratum = rng.integers(40, size=300)
+        shares = rng.dirichlet(np.ones(3), size=(2, 40))
+        one, other = ((rng.random(300)[:, None] > share[stratum].cumsum(axis=1)).sum(axis=1) for share in shares)
+        values.append(compare_counts(np.minimum(one, 2), np.minimum(other, 2), stratum).p_value)
+    assert kstest(values, "uniform").statistic < 0.11
+
+
+def test_what_the_given_determines_says_nothing():
+    x, _, z = draw_table(1)
+    given = Given(z[:, None])
+    told = compare_products(given.residuals(x[:, None]), given.residuals(np.column_stack([2 * z, x])), [0, 1, 2], given)
+    assert told[0].p_value == 1.0 and told[1].p_value < 1e-9
+    assert compare_counts(np.zeros(9, dtype=int), np.arange(9) % 2, np.zeros(9, dtype=int)).p_value == 1.0
+
+
+def test_combined_p_values_keep_the_smallest_and_bear_ones():
+    assert combine_p_values(np.array([1e-200, *np.full(99, 1.0)])) < 1e-100
+    assert combine_p_values(np.array([0.2])) == pytest.approx(0.2)
+    assert np.isnan(combine_p_values(np.array([])))
+
+
+def test_levels_that_can_be_told_apart_have_finite_probabilities():
+    x = np.linspace(-1, 1, 60)
+    codes = np.digitize(x, [-0.3, 0.3])
+    P = level_probabilities(x[:, None], codes, 3)
+    assert np.isfinite(P).all() and (P >= 0).all() and (P.sum(axis=1) <= 1 + 1e-12).all()
+    first = 1 - P.sum(axis=1)
+    assert (np.diff(P[:, 1]) > 0).all() and (np.diff(first) < 0).all()
