@@ -8,6 +8,7 @@ from acyclic.data.datasets import load_network as load_network
 from acyclic.data.datasets import load_sachs as load_sachs
 from acyclic.data.handoff import to_pgmpy as to_pgmpy
 from acyclic.data.knowledge import Knowledge as Knowledge
+from acyclic.data.model import Model as Model
 from acyclic.data.moments import Moments as Moments
 from acyclic.data.simulate import simulate as simulate
 from acyclic.data.table import Table as Table

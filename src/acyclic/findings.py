@@ -6,7 +6,7 @@ import json
 import math
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ import numpy as np
 import scipy
 
 from acyclic._version import __version__
+from acyclic.data.model import SHAPE as MODEL
+from acyclic.data.model import Model
 from acyclic.data.table import Table
 from acyclic.documents import parse_json
 from acyclic.errors import InputError, show_name
@@ -115,7 +117,7 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
     }
     optional = {name: part | NONE for name, part in evidence.items()}
     optional |= {"alternatives": each(other), "deviations": each(number(least=0))}
-    optional |= {"kinds": each(member(Kind)), "levels": _LEVELS}
+    optional |= {"kinds": each(member(Kind)), "levels": _LEVELS, "model": MODEL}
     return record(needed, optional, closed=True)
 
 
@@ -153,6 +155,8 @@ class Findings:
         What each column holds, in the order of ``graph.names``; empty in files that do not tell.
     levels : mapping of str to tuple of str
         The levels of the columns that have some, in the order of their codes.
+    fitted : Model, optional
+        The functions and the noise behind the edges; `model` is the same, or says that there is none.
     """
 
     graph: Dag
@@ -167,6 +171,7 @@ class Findings:
     kinds: tuple[Kind, ...] = ()
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     table: Table | None = field(default=None, repr=False)
+    fitted: Model | None = field(default=None, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "table": None}
@@ -187,7 +192,15 @@ class Findings:
             table=table,
             kinds=table.kinds,
             levels=table.levels,
+            fitted=_model_of(model),
         )
+
+    @property
+    def model(self) -> Model:
+        """The fitted model, which can draw rows, predict, intervene and say how likely other rows are."""
+        if self.fitted is None:
+            raise InputError("this result holds no fitted model, as files of older versions do not; learn it again")
+        return self.fitted
 
     @property
     def support(self) -> Mapping[Pair, Orientation]:
@@ -302,7 +315,11 @@ class Findings:
             **({"alternatives": [other.to_dict(pairs) for other in self.alternatives]} if self.alternatives else {}),
             **{name: dict(getattr(self, name)) for name in EVIDENCE if getattr(self, name) is not None},
         }
-        return json.dumps(make_plain(plain), indent=1, allow_nan=False)
+        text = json.dumps(make_plain(plain), indent=1, allow_nan=False)
+        # Long lists of numbers are for programs: each part on a line of its own.
+        parts = {} if self.fitted is None else {"model": self.fitted.to_dict()}
+        lines = [f',\n "{name}": {json.dumps(part, separators=(",", ":"))}' for name, part in parts.items()]
+        return text.removesuffix("\n}") + "".join(lines) + "\n}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a JSON file: whole, or not at all."""
@@ -340,6 +357,7 @@ class Findings:
         kinds, levels = tuple(map(Kind, plain.get("kinds", ()))), plain.get("levels", {})
         found |= {"kinds": kinds, "levels": {name: tuple(known) for name, known in levels.items()}}
         scale = tuple(map(float, plain.get("deviations", ())))
+        found["fitted"] = _read_model(plain.get("model"), names, graph)
         result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
         result._check_whole()
         return result
@@ -378,6 +396,26 @@ def list_versions() -> dict[str, str]:
         "scipy": scipy.__version__,
         "python": platform.python_version(),
     }
+
+
+def _model_of(learner: DagLearner) -> Model | None:
+    """The fitted model; None for columns of several numbers each, which have none."""
+    try:
+        return learner.model_
+    except InputError:
+        return None
+
+
+def _read_model(plain: Mapping[str, Any] | None, names: Sequence[str], graph: Dag) -> Model | None:
+    if plain is None:
+        return None
+    try:
+        model = Model.from_dict(plain, names)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise InputError(f"{NO_RESULT}: model: {error}") from None
+    if not np.array_equal(model.adjacency, graph.adjacency):
+        raise InputError(f"{NO_RESULT}: model: its parents are not those of edges")
+    return model
 
 
 def _end_of(part: Mapping[str, Any] | None) -> Ended:

@@ -360,7 +360,12 @@ def _select_moments(
     return moments if used == moments.names else moments.select(used)
 
 
-def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | None = None) -> Floats:
+def encode(
+    source: Any,
+    codings: Mapping[str, Coding],
+    names: Sequence[str] | None = None,
+    given: Sequence[str] | None = None,
+) -> Floats:
     """Rows (n, d) with the numbers that another table has for its levels, as a model that was fitted to it needs them.
 
     Parameters
@@ -371,6 +376,8 @@ def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | No
         Of the table that was learned from.
     names : sequence of str, optional
         Its columns; if left out, those of the source.
+    given : sequence of str, optional
+        The columns of a source that is an array.
 
     Raises
     ------
@@ -388,7 +395,7 @@ def encode(source: Any, codings: Mapping[str, Coding], names: Sequence[str] | No
         found, rows, own = source.names, source.rows(), source.codings
     else:
         told = {name: Told(Kind.CATEGORICAL) for name, coding in codings.items() if coding.nominal}
-        opened = open_source(source, None, TextFormat(), told=told)
+        opened = open_source(source, given, TextFormat(), told=told)
         check_numbers(opened, opened.names if names is None else [n for n in names if n in opened.names], labels=True)
         found = opened.names if names is None else tuple(name for name in opened.names if name in set(names))
         rows = join_rows([block for block, _ in opened.blocks(found)], len(found))

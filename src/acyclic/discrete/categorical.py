@@ -154,6 +154,10 @@ class Distributions:
             tables.append({**found, (): counts.sum(axis=0).astype(float)})
         return cls(adjacency, tuple(codings), tuple(tables))
 
+    def refitted(self, rows: Floats, edges: Bools) -> Distributions:
+        """Those of another graph."""
+        return Distributions.of(rows, self.codings, edges)
+
     def predict(self, rows: Floats) -> Floats:
         """Expectation (n, d) of the numbers that stand for levels; that of all rows for parents never seen like this.
 
@@ -169,15 +173,6 @@ class Distributions:
             counts = np.array([self._counts(j, tuple(key)) for key in keys.tolist()])
             columns.append((counts @ mean / counts.sum(axis=1))[places.ravel()])
         return np.column_stack(columns)
-
-    def log_likelihood(self, rows: Floats) -> Floats:
-        """Of each row (n,), with one row more for every level, so that one that was never seen is not impossible."""
-        codes, total = _encode(self.codings, rows), np.zeros(len(rows))
-        for j in range(len(self.codings)):
-            keys, places = np.unique(codes[:, self.adjacency[:, j]], axis=0, return_inverse=True)
-            counts = np.array([self._counts(j, tuple(key)) for key in keys.tolist()]) + 1
-            total += np.log(counts / counts.sum(axis=1, keepdims=True))[places.ravel(), codes[:, j]]
-        return total
 
     def _counts(self, j: int, key: tuple[int, ...]) -> Floats:
         return self.tables[j].get(key, self.tables[j][()])

@@ -10,7 +10,7 @@ import numpy as np
 
 from acyclic.data.features import Curves, Features, Indicators
 from acyclic.data.kinds import Coding
-from acyclic.scores.blocks import Family, Mechanisms, NoiseShape
+from acyclic.scores.blocks import BlockScore, Family, Mechanisms, NoiseShape
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["LINEAR", "Fitted", "World", "encode_rows", "in_own_order"]
@@ -71,6 +71,17 @@ class Fitted:
             bent = [i for i, level in zip(family.parents, family.levels) if level > 1 and not self._has_levels(i)]
             edges[bent, j] = True
         return edges
+
+    def refitted(self, rows: Floats, edges: Bools) -> Fitted:
+        """The mechanisms of another graph on the same rows, as smooth as the score likes best."""
+        score = BlockScore.on(self.features, None)
+        families = (
+            family
+            if set(family.parents) == set(parents := np.flatnonzero(edges[:, j]).tolist())
+            else score.family(j, parents)
+            for j, family in enumerate(self.families)
+        )
+        return Fitted(self.features, tuple(families), self.codings)
 
     def predict(self, rows: Floats) -> Floats:
         """Expectation (n, d) of each column given its parents; of a category that of the number of its level."""

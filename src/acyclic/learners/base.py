@@ -7,6 +7,7 @@ import os
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -19,16 +20,17 @@ from acyclic.constraints.base import Constraint
 from acyclic.constraints.catalogue import CONSTRAINTS, SHORT, constraint, is_constraint
 from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.mask import Mask
+from acyclic.data.model import Intervention, Model
 from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
 from acyclic.data.table import Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
-from acyclic.discrete.categorical import Distributions
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
+from acyclic.learners.modelling import Learned, fit_model
 from acyclic.ranges import (
     ARRAY,
     CALLABLE,
@@ -45,6 +47,7 @@ from acyclic.ranges import (
     one_of,
 )
 from acyclic.running import Checkpoint, Key, Monitor, Solution, digest
+from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Callback, Floats, Kind
 
@@ -82,7 +85,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     the method compares no graphs), ``mechanisms_`` (the functions behind the edges where these are not all linear, else
     None), ``digest_`` (of the table's values), ``mean_`` and ``noise_variances_``; where the learner claims an
     equivalence class only, also ``cpdag_``. ``transform`` gives residuals: what remains of each column given its
-    parents. ``score`` is the mean Gaussian log-likelihood of rows, for model selection on held-out data.
+    parents. ``model_`` is the fitted `Model`: ``sample`` draws rows from it, ``do`` intervenes in it, and ``score`` is
+    the mean log-likelihood of rows under it, for model selection on held-out data.
 
     A subclass has a name (``method``), declares the ranges of its own parameters (``RANGES``) and implements ``_find``.
     Every learner takes ``knowledge``, ``time_limit`` and ``callback``.
@@ -99,6 +103,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     time_limit: float | Deadline | None
     callback: Callback | None
     mechanisms_: Any = None
+    _model: Model | None = None
+    _table: Table | None = None
 
     @property
     def needs_rows(self) -> bool:
@@ -157,11 +163,14 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         weights = self.causal_graph_.weights
         # Of very many columns one more matrix would be felt: then nobody may change this one.
         self.adjacency_matrix_ = np.array(weights) if len(weights) <= MANY_COLUMNS else weights
-        whole = found.mechanisms is not None and np.array_equal(found.mechanisms.adjacency, self.adjacency_matrix_ != 0)
-        self.mechanisms_ = found.mechanisms if whole else None
+        self.mechanisms_ = found.mechanisms
+        if found.mechanisms is not None and not np.array_equal(found.mechanisms.adjacency, weights != 0):
+            self.mechanisms_ = found.mechanisms.refitted(table.rows(), weights != 0)
         self.mean_ = np.array(table.moments.mean)
         self._exponents, self.codings_ = table.exponents, dict(table.codings)
         self.noise_variances_ = self._fit_noise(table)
+        # Refits of a bootstrap ask for no model: it is made when somebody does.
+        self._model, self._table = None, table
         self._note_class(found.orientation)
 
     def _note_interrupt(self) -> None:
@@ -203,18 +212,44 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             rows = validate_data(self, X, dtype=np.float64, reset=False)
         return np.asarray(rows if self._exponents is None else np.ldexp(rows, self._exponents))
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of rows under Gaussian noise with the learned weights and variances.
+    @property
+    def model_(self) -> Model:
+        """The fitted model, made when it is first asked for."""
+        check_is_fitted(self)
+        if self._model is None:
+            assert self._table is not None
+            self._model = fit_model(self.describe_learned(self._table))
+            self._table = None
+        return self._model
 
-        Of a table of categories it is that of the levels, given those of the parents.
-        """
-        if isinstance(self.mechanisms_, Distributions):
-            return float(self.mechanisms_.log_likelihood(self._read_new(X)).mean())
-        residuals = self.transform(X)
-        # A column that the training rows determine exactly would make every other row impossible.
-        floor = 1e-12 * max(float(self.noise_variances_.max()), np.finfo(float).tiny)
-        variances = np.maximum(self.noise_variances_, floor)
-        return -0.5 * float(np.mean((residuals**2 / variances + np.log(2 * np.pi * variances)).sum(axis=1)))
+    def describe_learned(self, table: Table) -> Learned:
+        """What a model of the table that was learned from is made of."""
+        edges, weights, variances = self.causal_graph_.adjacency, self.adjacency_matrix_, self.noise_variances_
+        if self.fixed_units:  # weights of log-odds, or of logarithms of means, are no lines
+            weights = least_squares(table.moments.covariance, edges)
+            variances = np.maximum(residual_variances(table.moments.covariance, weights), 0.0)
+        return Learned(table, edges, weights, self.mechanisms_, variances, Kind.CATEGORICAL in self.kinds_seen)
+
+    def sample(self, n: int = 1000, *, random_state: int = 0) -> dict[str, Any]:
+        """Draw rows of the fitted model: `Model.sample`."""
+        return self.model_.sample(n, random_state=random_state)
+
+    def do(self, values: Mapping[str, Any], n: int | None = None, **options: Any) -> Intervention:
+        """What follows when columns are set to values: `Model.do`."""
+        return self.model_.do(values, n, **options)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of rows under the fitted model, in nats: `Model.score`."""
+        model = self.model_
+        return float(model.likelihood_of_rows(model.encode_rows(self._read_new(X))).mean())
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A model travels, the table does not.
+        if self._table is not None:
+            with suppress(InputError):
+                _ = self.model_
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_table"}
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False), COMMON | dict(self.RANGES))

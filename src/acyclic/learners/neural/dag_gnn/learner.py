@@ -18,6 +18,7 @@ from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Fact, Orientation
 from acyclic.judging.judge import Found
+from acyclic.learners.modelling import Learned
 from acyclic.learners.neural.base import NeuralLearner, require_torch
 from acyclic.ranges import Range, number, whole
 from acyclic.running import Monitor, Solution, State
@@ -166,9 +167,18 @@ class DagGnn(NeuralLearner):
         return self._residuals(cells.reshape(len(cells), -1)).reshape(cells.shape)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood of rows under Gaussian noise with the learned mechanisms and variances."""
-        # The mean over rows and channels of the sum over columns is the score for each channel.
-        return super().score(X) * int(np.prod(self._channels))
+        """Mean log-likelihood of rows; of vector-valued columns under normal noise of the learned variances."""
+        if not self._channels:
+            return super().score(X)
+        residuals, variances = self.transform(X), np.maximum(self.noise_variances_, np.finfo(float).tiny)
+        terms = residuals**2 / variances + np.log(2 * np.pi * variances)
+        return -0.5 * float(terms.reshape(len(terms), -1).sum(axis=1).mean())
+
+    def describe_learned(self, table: Table) -> Learned:
+        """What a model of the table is made of; vector-valued columns have none."""
+        if self._channels:
+            raise InputError("vector-valued columns have no model of rows; give each number a column of its own")
+        return super().describe_learned(table)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
