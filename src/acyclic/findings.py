@@ -17,6 +17,7 @@ from acyclic._version import __version__
 from acyclic.data.model import SHAPE as MODEL
 from acyclic.data.model import Model
 from acyclic.data.table import Table
+from acyclic.discrete.categorical import Distributions
 from acyclic.documents import parse_json
 from acyclic.errors import InputError, show_name
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
@@ -27,6 +28,8 @@ from acyclic.graphs.equivalence import Cpdag
 from acyclic.judging.alternatives import CHANGES, NamedAlternative, name_alternatives
 from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.learners import DagLearner
+from acyclic.learners.edge_effects import SHAPE as EFFECT
+from acyclic.learners.edge_effects import EdgeEffect, Form, describe_edges
 from acyclic.ranges import (
     ANYTHING,
     EDGES,
@@ -52,6 +55,8 @@ FORMAT, FORMAT_1 = "acyclic result 2", "acyclic result 1"
 EVIDENCE = ("confidence", "audit", "curve")
 # Columns of the table of edges that come from the bootstrap.
 SHARES = ("this_way", "either_way", "lower", "upper")
+# Those that the fitted mechanisms tell: the two first where an edge is no line between numbers.
+EFFECTS = ("effect", "slope", "share")
 # Those that come from a search which compares graphs.
 MARGINS = ("margin", "turned", "left_out")
 # The words of format 1 for what orients an edge.
@@ -117,7 +122,7 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
     }
     optional = {name: part | NONE for name, part in evidence.items()}
     optional |= {"alternatives": each(other), "deviations": each(number(least=0))}
-    optional |= {"kinds": each(member(Kind)), "levels": _LEVELS, "model": MODEL}
+    optional |= {"kinds": each(member(Kind)), "levels": _LEVELS, "model": MODEL, "effects": each(EFFECT)}
     return record(needed, optional, closed=True)
 
 
@@ -148,7 +153,8 @@ class Findings:
         Classes whose score is within log n of that of the graph, best first, each with its ``excess`` and the edges
         that it would change: ``turned``, ``fixed``, ``removed``, ``added``. Empty where the method compares none.
     deviations : tuple of float
-        Standard deviations of the columns, which make weights comparable; empty where they are not known.
+        Standard deviations of the columns, which make weights comparable, or 1 for each where they are so already;
+        empty where they are not known.
     table : Table, optional
         What it was learned from, where it is at hand: no file holds it, and a pickle does not either.
     kinds : tuple of Kind
@@ -157,6 +163,8 @@ class Findings:
         The levels of the columns that have some, in the order of their codes.
     fitted : Model, optional
         The functions and the noise behind the edges; `model` is the same, or says that there is none.
+    effects : mapping of (str, str) to EdgeEffect
+        What each edge does: its slope, the share of its child's variance, its curve or the effects of its levels.
     """
 
     graph: Dag
@@ -172,6 +180,7 @@ class Findings:
     levels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     table: Table | None = field(default=None, repr=False)
     fitted: Model | None = field(default=None, repr=False)
+    effects: Mapping[Pair, EdgeEffect] = field(default_factory=dict, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "table": None}
@@ -188,11 +197,11 @@ class Findings:
             provenance={**provenance, **origin},
             curve={"trace": trace} if trace else None,
             alternatives=name_alternatives(model.rivals_, model.causal_graph_, model.verdict_),
-            deviations=tuple(np.sqrt(np.diag(table.moments.covariance)).tolist()),
+            deviations=_deviations(model, table),
             table=table,
             kinds=table.kinds,
             levels=table.levels,
-            fitted=_model_of(model),
+            **_fit(model, table),
         )
 
     @property
@@ -233,6 +242,10 @@ class Findings:
 
         ``standardised`` is the weight between columns of variance 1, which units do not change; None where deviations
         are not known, and then the strongest are those of the largest weights.
+        ``effect`` is "line", "curve" or "levels"; ``slope`` is its average slope between columns of variance 1, None
+        where an end has more than two levels; ``share`` is how much of the child's variance, or of the deviance of a
+        category, is explained by this edge and not by the other parents: see `EdgeEffect`, of which ``effects`` holds
+        the curves and the effects of levels.
         ``this_way`` and ``either_way`` are the shares of the bootstrap's draws with the edge in its direction and in
         any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``turned`` and
         ``left_out`` are how much higher the lowest score that was met is with the edge turned, and without it (inf if
@@ -246,6 +259,7 @@ class Findings:
                 "target": target,
                 "weight": weight,
                 "standardised": strength.get((source, target)),
+                **_effect(self.effects.get((source, target))),
                 **_confidence(found, source, target, known=self.confidence is not None),
                 **_margins(self.verdict.margins.get((source, target), Margin())),
                 "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
@@ -263,6 +277,8 @@ class Findings:
             "target",
             "weight",
             *(["standardised"] * scaled),
+            *(EFFECTS[:2] * any(one.form is not Form.LINE for one in self.effects.values())),
+            *(EFFECTS[2:] * bool(self.effects)),
             *(SHARES * shares),
             *(MARGINS * margins),
             "support",
@@ -317,7 +333,9 @@ class Findings:
         }
         text = json.dumps(make_plain(plain), indent=1, allow_nan=False)
         # Long lists of numbers are for programs: each part on a line of its own.
-        parts = {} if self.fitted is None else {"model": self.fitted.to_dict()}
+        parts: dict[str, Any] = {} if self.fitted is None else {"model": self.fitted.to_dict()}
+        if self.effects:
+            parts["effects"] = [self.effects[pair].to_dict() for pair in pairs]
         lines = [f',\n "{name}": {json.dumps(part, separators=(",", ":"))}' for name, part in parts.items()]
         return text.removesuffix("\n}") + "".join(lines) + "\n}"
 
@@ -358,6 +376,7 @@ class Findings:
         found |= {"kinds": kinds, "levels": {name: tuple(known) for name, known in levels.items()}}
         scale = tuple(map(float, plain.get("deviations", ())))
         found["fitted"] = _read_model(plain.get("model"), names, graph)
+        found["effects"] = _read_effects(plain.get("effects", ()), pairs)
         result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
         result._check_whole()
         return result
@@ -398,12 +417,21 @@ def list_versions() -> dict[str, str]:
     }
 
 
-def _model_of(learner: DagLearner) -> Model | None:
-    """The fitted model; None for columns of several numbers each, which have none."""
+def _deviations(learner: DagLearner, table: Table) -> tuple[float, ...]:
+    # The strength of an edge between categories has no unit: the numbers of their levels mean nothing.
+    if isinstance(learner.mechanisms_, Distributions):
+        return (1.0,) * len(table.names)
+    return tuple(np.sqrt(np.diag(table.moments.covariance)).tolist())
+
+
+def _fit(learner: DagLearner, table: Table) -> dict[str, Any]:
+    """The fitted model and what its edges do; neither for columns of several numbers each, which have none."""
     try:
-        return learner.model_
+        learned = learner.describe_learned(table)
     except InputError:
-        return None
+        return {}
+    names, found = table.names, describe_edges(learned, learner.model_)
+    return {"fitted": learner.model_, "effects": {(names[i], names[j]): one for (i, j), one in found.items()}}
 
 
 def _read_model(plain: Mapping[str, Any] | None, names: Sequence[str], graph: Dag) -> Model | None:
@@ -416,6 +444,15 @@ def _read_model(plain: Mapping[str, Any] | None, names: Sequence[str], graph: Da
     if not np.array_equal(model.adjacency, graph.adjacency):
         raise InputError(f"{NO_RESULT}: model: its parents are not those of edges")
     return model
+
+
+def _read_effects(plain: Sequence[Mapping[str, Any]], pairs: Sequence[Pair]) -> dict[Pair, EdgeEffect]:
+    if len(plain) not in (0, len(pairs)):
+        raise InputError(f"{NO_RESULT}: effects has to have {len(pairs)} values; got {len(plain)}")
+    try:
+        return dict(zip(pairs, map(EdgeEffect.from_dict, plain)))
+    except ValueError as error:
+        raise InputError(f"{NO_RESULT}: effects: {error}") from None
 
 
 def _end_of(part: Mapping[str, Any] | None) -> Ended:
@@ -433,6 +470,12 @@ def _confidence(found: Mapping[Pair, Mapping[str, Any]], source: str, target: st
         "lower": own.get("lower"),
         "upper": own.get("upper"),
     }
+
+
+def _effect(found: EdgeEffect | None) -> dict[str, Any]:
+    if found is None:
+        return dict.fromkeys(EFFECTS)
+    return {"effect": found.form.value, "slope": found.slope, "share": found.share}
 
 
 def _margins(margin: Margin) -> dict[str, float | None]:

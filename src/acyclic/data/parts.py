@@ -291,6 +291,12 @@ class Counted(_Levels):
         whole = np.vstack([self.counts, np.zeros(len(share))]) + share
         return np.asarray(np.log(whole / whole.sum(axis=1, keepdims=True)))
 
+    def rows_of(self, keys: Integers) -> Floats:
+        """How many rows (m,) have each of these codes (m, p) of the parents."""
+        whole = self.counts.sum(axis=1)
+        places = [self._places.get(tuple(key)) for key in keys.tolist()]
+        return np.array([0.0 if place is None else whole[place] for place in places])
+
     def log_probabilities(self, coded: Floats) -> Floats:
         """See `_Levels`."""
         if not self.parents:

@@ -265,6 +265,18 @@ class Logit:
         found = optimise(cost, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 500, "gtol": 1e-7})
         return cls(parents, centres, scales, sizes, np.asarray(found.x).reshape(-1, q))
 
+    @classmethod
+    def of(cls, category: Category, rows: Floats, codings: Sequence[Coding | None]) -> Logit:
+        """The same as was fitted; rows and codings are those of the parents, in their order."""
+        sizes = tuple(0 if own is None else len(own.levels) for own in codings)
+        scales = tuple(float(column.std()) or 1.0 for column in rows.T)
+        centres = tuple(term.centre if isinstance(term, Curve) else 0.0 for term in category.terms)
+        parts = [
+            term.slope[None] * scale if isinstance(term, Curve) else term.effects
+            for term, scale in zip(category.terms, scales)
+        ]
+        return cls(category.parents, centres, scales, sizes, np.vstack([category.offset[None], *parts]))
+
     @property
     def blocks(self) -> list[slice]:
         """Where the features of each parent are."""
