@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import acyclic
@@ -439,6 +440,26 @@ def test_the_rows_behind_an_edge_and_a_column(open_page, wine):
     page.fill("#search", target)
     assert page.locator("#panel .plot").count() == 2 and page.locator("#panel .bar").count() == 24
     assert "standard deviation" in page.text_content("#panel")
+
+
+def test_curves_levels_and_probabilities_are_drawn(open_page):
+    rng = np.random.default_rng(0)
+    group, x = rng.integers(3, size=400), rng.normal(size=400)
+    answer = np.where(x + 0.5 * rng.normal(size=400) > 0, "yes", HOSTILE)
+    columns = {"x": x, "g": np.array([HOSTILE, "mid", "top"])[group], "answer": answer}
+    columns["y"] = x**2 + group + 0.3 * rng.normal(size=400)
+    edges = [("x", "y"), ("g", "y"), ("x", "answer")]
+    others = [(a, b) for a in columns for b in columns if a != b and (a, b) not in edges]
+    known = acyclic.Knowledge(required=edges, forbidden=others)
+    page = open_page(acyclic.learn(pd.DataFrame(columns), knowledge=known))
+    drawn = {("x", "y"): ".band", ("g", "y"): "circle.level", ("x", "answer"): ".band"}
+    for row in page.locator("#edges tbody tr").all():
+        row.click()
+        source, target = row.locator("td").all_text_contents()[:2]
+        count = 3 if source == "g" else 1
+        assert page.locator(f"#panel .plot {drawn[source, target]}").count() == count
+        assert page.locator("#panel .plot .points").count() == (target == "y")
+        assert "explains" in page.text_content("#panel")
 
 
 def test_full_screen_and_back(open_page, wine):

@@ -11,6 +11,7 @@ import sys
 from importlib.resources import files
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
@@ -414,3 +415,23 @@ def test_the_result_file_is_json_for_every_reader(learned):
     json.loads(text, parse_constant=no_constant)
     back = Result.from_json(text).verdict
     assert math.isnan(back.h) and back.details == {"spread": None}
+
+
+def test_an_edge_that_is_no_line_is_told_with_its_curve_or_levels():
+    rng = np.random.default_rng(0)
+    group, x = rng.integers(3, size=400), rng.normal(size=400)
+    y = x**2 + group + 0.3 * rng.normal(size=400)
+    columns = {"x": x, "g": np.array(["<low>", "mid", "top"])[group], "y": y}
+    known = acyclic.Knowledge(required=[("x", "y"), ("g", "y")], forbidden=[("x", "g"), ("g", "x")])
+    result = acyclic.learn(pd.DataFrame(columns), knowledge=known)
+    data = Page(report(result)).data
+    names = [node["name"] for node in data["nodes"]]
+    told = {(names[edge["source"]], names[edge["target"]]): edge for edge in data["edges"]}
+    curve, levels = told["x", "y"], told["g", "y"]
+    assert (curve["effect"], levels["effect"]) == ("curve", "levels") and {"effect", "share"} <= set(data["columns"])
+    assert len(curve["told"]["at"]) == len(curve["told"]["values"][0]) == len(curve["told"]["errors"][0])
+    assert levels["told"]["at"] == ["<low>", "mid", "top"] and levels["told"]["codes"] == [0, 1, 2]
+    again = Page(report(Result.from_json(result.to_json()))).data
+    assert [edge.get("told") for edge in again["edges"]] == [edge.get("told") for edge in data["edges"]]
+    straight = Page(report(acyclic.learn(np.column_stack([x, x + rng.normal(size=400)])))).data
+    assert not any("told" in edge for edge in straight["edges"])

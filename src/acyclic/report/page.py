@@ -17,15 +17,16 @@ import numpy as np
 
 from acyclic.facts import Orientation
 from acyclic.files import write_text
-from acyclic.findings import MARGINS, SHARES, Findings
+from acyclic.findings import EFFECTS, MARGINS, SHARES, Findings
 from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
+from acyclic.learners.edge_effects import Form
 from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
 from acyclic.report.sections import evidence_sections, facts, provenance, verdict
 from acyclic.report.sketch import sketch_table
 
 # Columns of the table of edges that the page has no other name for.
-SHOWN = ("support", "standardised", *SHARES, *MARGINS)
+SHOWN = ("support", "standardised", *EFFECTS, *SHARES, *MARGINS)
 SCRIPTS = (
     *("model.js", "formats.js", "graph.js", "overview.js", "matrix.js", "plots.js"),
     *("learner.js", "live.js", "report.js"),
@@ -168,6 +169,7 @@ def _edges(result: Findings, placed: Layout) -> list[dict[str, Any]]:
                 "target": j,
                 "weight": weight,
                 **{name: _finite(value) for name, value in row.items() if name in SHOWN and value is not None},
+                **_told(result, graph.names[i], graph.names[j]),
                 "rests_on": words.say_support(support, row["turned"]),
                 "reversible": reversible,
                 "open": reversible or support.is_near_tie,
@@ -177,6 +179,18 @@ def _edges(result: Findings, placed: Layout) -> list[dict[str, Any]]:
             }
         )
     return edges
+
+
+def _told(result: Findings, source: str, target: str) -> dict[str, Any]:
+    """The curve of an edge or the effects of its levels, and which numbers in the rows are which level."""
+    effect = result.effects.get((source, target))
+    if effect is None or not effect.at:
+        return {}
+    told = {name: getattr(effect, name) for name in ("at", "of", "values", "errors")}
+    if effect.form is Form.LEVELS and result.fitted is not None:
+        coding = result.fitted.codings[source]
+        told |= {"numbers": coding.values, "codes": coding.codes}
+    return {"told": told}
 
 
 UNDECIDED = (Orientation.UNDETERMINED, Orientation.CONTESTED, Orientation.NEAR_TIE, Orientation.NO_EDGE)

@@ -200,7 +200,9 @@
     const effect = edge.standardised === undefined ? [] : [`standardised ${signed(edge.standardised, 3)}`];
     const sure = edge.this_way === undefined ? [] : [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`];
     const gone = edge.change === "lost" ? ["no longer there under what was stated"] : [];
-    return [nameEdge(edge), ...gone, `weight ${signed(edge.weight)}${interval}`, ...effect, ...sure, `direction: ${edge.rests_on}`];
+    const slope = edge.slope === undefined || edge.effect === "line" ? [] : [`${edge.effect}, on average with the slope ${signed(edge.slope, 3)}`];
+    const share = edge.share === undefined ? [] : [`explains ${percent(edge.share)} of what varies in ${model.nodes[edge.target].name}, beside the other parents`];
+    return [nameEdge(edge), ...gone, `weight ${signed(edge.weight)}${interval}`, ...effect, ...slope, ...share, ...sure, `direction: ${edge.rests_on}`];
   }
 
   /* Zoom: the wheel belongs to the page until the graph is clicked. */
@@ -302,7 +304,9 @@
     const [ends, ...rest] = describe(edge);
     const [source, target] = [edge.source, edge.target].map((node) => model.nodes[node].name);
     const others = model.parents[edge.target].length - 1;
-    const caption = others ? `What the other parents leave of ${target}; the line is the weight.` : "A sample of the rows; the line is the weight.";
+    const drawn = edge.told ? `${edge.told.codes ? "dots are what each level" : "the curve is what it"} adds, with 90 % intervals` : "the line is the weight";
+    const rows = others ? `What the other parents leave of ${target}` : "A sample of the rows";
+    const caption = edge.told && edge.told.of.length ? `Probabilities, averaged over the rows, with 90 % intervals` : `${rows}; ${drawn}.`;
     const actions = make("div", undefined, { class: "actions", role: "group", "aria-label": "State what you know of this edge" });
     actions.append(
       press("Forbid", () => live.forbid(source, target)),
