@@ -11,6 +11,7 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import (
     Cpdag,
     apply_meek_rules,
+    count_consequences,
     extend_consistently,
     find_compelled,
     find_cpdag,
@@ -237,3 +238,23 @@ def test_cpdag_needs_a_dag_and_takes_names_for_arrays_only():
         find_cpdag([[0, 1], [1, 0]])
     with pytest.raises(InputError, match="a Dag has its own"):
         find_cpdag(Dag([[0]]), names=["a"])
+
+
+@given(dags(min_nodes=2, max_nodes=7))
+def test_what_follows_from_a_direction_is_what_the_rules_direct(dag):
+    graph = find_cpdag(dag)
+    counts = count_consequences(graph.directed, graph.undirected)
+    assert set(counts) == {tuple(pair) for pair in np.argwhere(graph.undirected).tolist()}
+    for (i, j), count in counts.items():
+        directed, undirected = np.array(graph.directed), np.array(graph.undirected)
+        directed[i, j] = True
+        undirected[i, j] = undirected[j, i] = False
+        after, _ = apply_meek_rules(directed, undirected)
+        assert count == int(after.sum() - directed.sum())
+
+
+def test_what_follows_is_not_counted_in_a_component_of_very_many():
+    line = np.eye(400, k=1, dtype=bool)
+    assert count_consequences(np.zeros((400, 400)), line | line.T) == {}
+    short = line[:20, :20]
+    assert count_consequences(np.zeros((20, 20)), short | short.T)[0, 1] == 18

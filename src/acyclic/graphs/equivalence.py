@@ -26,6 +26,9 @@ from acyclic.graphs.protocols import AcyclicGraph
 from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Integers
 
+# What follows from an edge may be as much as its component holds: beyond this, counting it for all would take seconds.
+MOST_IN_COMPONENT = 300
+
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Cpdag(Writable):
@@ -278,13 +281,40 @@ def apply_meek_rules(directed: ArrayLike, undirected: ArrayLike) -> tuple[Bools,
     (True, False)
     """
     graph = _Mixed(Cpdag(None, directed, undirected))
-    pending = [(a, b) for a, children in enumerate(graph.children) for b in sorted(children)]
-    while pending:
-        for a, b in sorted(set(graph.find_consequences(*pending.pop()))):
-            if b in graph.neighbours[a]:
-                graph.direct(a, b)
-                pending.append((a, b))
+    graph.close([(a, b) for a, children in enumerate(graph.children) for b in sorted(children)])
     return graph.make_matrices()
+
+
+def count_consequences(directed: ArrayLike, undirected: ArrayLike) -> dict[tuple[int, int], int]:
+    """How many other undirected edges would follow, by Meek's rules, if one of them were directed i → j.
+
+    Parameters
+    ----------
+    directed, undirected : array_like of bool, shape (d, d)
+        As in `Cpdag`; closed under Meek's rules.
+
+    Returns
+    -------
+    dict of (i, j) to int
+        Both directions of each undirected edge, but of those that belong to a component of very many.
+
+    Examples
+    --------
+    >>> line = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    >>> count_consequences(np.zeros((3, 3)), line)
+    {(0, 1): 1, (1, 0): 0, (1, 2): 0, (2, 1): 1}
+    """
+    graph = _Mixed(Cpdag(None, directed, undirected))
+    counts = {}
+    for a, b in np.argwhere(np.asarray(undirected)).tolist():
+        if graph.count_around(a) > MOST_IN_COMPONENT:
+            continue
+        graph.direct(a, b)
+        followed = graph.close([(a, b)])
+        counts[a, b] = len(followed)
+        for pair in ((a, b), *followed):
+            graph.undirect(*pair)
+    return counts
 
 
 def extend_consistently(graph: Cpdag) -> Bools:
@@ -338,6 +368,33 @@ class _Mixed:
         self.neighbours[b].discard(a)
         self.children[a].add(b)
         self.parents[b].add(a)
+
+    def undirect(self, a: int, b: int) -> None:
+        self.neighbours[a].add(b)
+        self.neighbours[b].add(a)
+        self.children[a].discard(b)
+        self.parents[b].discard(a)
+
+    def close(self, pending: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Direct what follows from these directed edges by Meek's rules, to closure; the edges that did."""
+        followed = []
+        while pending:
+            for a, b in sorted(set(self.find_consequences(*pending.pop()))):
+                if b in self.neighbours[a]:
+                    self.direct(a, b)
+                    pending.append((a, b))
+                    followed.append((a, b))
+        return followed
+
+    def count_around(self, node: int) -> int:
+        """How many undirected edges are in the component of a node, as far as they are not too many."""
+        seen, waiting, ends = {node}, [node], 0
+        while waiting and ends <= 2 * MOST_IN_COMPONENT + 1:
+            around = self.neighbours[waiting.pop()]
+            ends += len(around)
+            waiting += around - seen
+            seen |= around
+        return ends // 2
 
     def find_consequences(self, a: int, b: int) -> Iterator[tuple[int, int]]:
         """Edges that one of Meek's rules directs because a → b is directed."""
