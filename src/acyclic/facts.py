@@ -89,6 +89,11 @@ class Orientation(StrEnum):
         """Whether the direction is the better one by no more than log n."""
         return self in (Orientation.CONTESTED, Orientation.NEAR_TIE)
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether an edge has a direction that can be defended, so that it is drawn with an arrowhead."""
+        return not self.is_near_tie and self not in (Orientation.UNDETERMINED, Orientation.NO_EDGE)
+
 
 class Standing(StrEnum):
     """How the answer of a search stands against other graphs."""
@@ -101,6 +106,81 @@ class Standing(StrEnum):
     """The best other class is further than log n behind."""
     NEARLY_TIED = "nearly-tied"
     """The best other class is within log n."""
+    KNOWLEDGE_PRICED = "knowledge-priced"
+    """How much lower the best score is without prior knowledge, by a search of bounded time."""
+    KNOWLEDGE_UNPRICED = "knowledge-unpriced"
+    """The price of prior knowledge was not found: another score than that of lines, or no time."""
+
+
+class Grade(StrEnum):
+    """How far what a result claims can be believed: its links, and the directions that it decides.
+
+    What a result leaves open, it does not claim. From best to worst.
+    """
+
+    STRONG = "strong"
+    FAIR = "fair"
+    WEAK = "weak"
+    POOR = "poor"
+    NOTHING = "nothing"
+    """There is no link that could be believed or not."""
+
+    @property
+    def rank(self) -> int:
+        """0 for the best."""
+        return list(Grade).index(self)
+
+
+class Ground(StrEnum):
+    """What is weighed for a grade; `acyclic.judging.weighing` has the rule."""
+
+    LINKS_REDRAWN = "links-redrawn"
+    """How many links came back in most draws of the bootstrap."""
+    DIRECTIONS_REDRAWN = "directions-redrawn"
+    """Of the decided directions that something else than knowledge decides."""
+    LINKS_AHEAD = "links-ahead"
+    """Without draws: how many links could not be left out at a price within log n."""
+    NOT_REDRAWN = "not-redrawn"
+    AUDIT_PASSED = "audit-passed"
+    MODEL_DOUBTED = "model-doubted"
+    """What parents leave of their children is not what the model says."""
+    UNITS_DOUBTED = "units-doubted"
+    """Directions rest on units that cannot carry them."""
+    UNITS_MATTER = "units-matter"
+    """Some links are not there, or point elsewhere, in other units."""
+    IMPLICATIONS_HOLD = "implications-hold"
+    IMPLICATIONS_BROKEN = "implications-broken"
+    """Columns that the graph says to be independent, given others, are not."""
+    ENDED_EARLY = "ended-early"
+    FEW_ROWS = "few-rows"
+    NOT_COMPARED = "not-compared"
+    LONE_CHAIN = "lone-chain"
+    KNOWLEDGE = "knowledge"
+    """What prior knowledge fixed, and its price."""
+    KNOWLEDGE_AGAINST_DATA = "knowledge-against-data"
+    """Prior knowledge whose price is beyond log n."""
+
+
+class Step(StrEnum):
+    """What a reader may do next."""
+
+    ORIENT = "orient"
+    """Find out the direction of an edge, from which others follow."""
+    ORIENT_EACH = "orient-each"
+    """Directions are open, of which none is known to follow from another."""
+    REDRAW = "redraw"
+    MORE_TIME = "more-time"
+    MORE_ROWS = "more-rows"
+    OTHER_MODEL = "other-model"
+    HIDDEN_CAUSE = "hidden-cause"
+    """Look for what two columns have in common that is not in the table."""
+    CHECK_KNOWLEDGE = "check-knowledge"
+    CHECK_LINK = "check-link"
+    """The link that stands least firm."""
+    CHECK_DIRECTION = "check-direction"
+    """The decided direction that the fewest draws agree with."""
+    ASK = "ask"
+    """Nothing is left to decide: ask what drives a column."""
 
 
 class Empty(StrEnum):
@@ -244,6 +324,12 @@ class Remark(StrEnum):
     """Independencies were tested without rows."""
     CLAIMS_SAMPLED = "claims-sampled"
     ROWS_SAMPLED = "rows-sampled"
+    GRAPH_DRAWN_TOO = "graph-drawn-too"
+    """Intervals are over graphs that were learned from draws of the rows."""
+    AVERAGE_SLOPES = "average-slopes"
+    """Effects multiply the average slopes of mechanisms that are not lines."""
+    BOUNDED = "bounded"
+    """Equivalent graphs disagree on an effect, which is told by its bounds."""
     NONE_STABLE = "none-stable"
     AT_THE_END = "at-the-end"
     UNKNOWN = "unknown"

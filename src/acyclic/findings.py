@@ -20,13 +20,15 @@ from acyclic.data.table import Table
 from acyclic.discrete.categorical import Distributions
 from acyclic.documents import parse_json
 from acyclic.errors import InputError, show_name
-from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Removal
 from acyclic.files import write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag
+from acyclic.judging import words
 from acyclic.judging.alternatives import CHANGES, NamedAlternative, name_alternatives
 from acyclic.judging.verdict import Margin, Pair, Verdict
+from acyclic.judging.weighing import Evidence, weigh
 from acyclic.learners import DagLearner
 from acyclic.learners.edge_effects import SHAPE as EFFECT
 from acyclic.learners.edge_effects import EdgeEffect, Form, describe_edges
@@ -182,6 +184,22 @@ class Findings:
     fitted: Model | None = field(default=None, repr=False)
     effects: Mapping[Pair, EdgeEffect] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "verdict", replace(self.verdict, assessment=weigh(self.verdict, self._evidence())))
+
+    def _evidence(self) -> Evidence:
+        """What is weighed: the rows of the table of edges, and what bootstrap and audit found."""
+        audit, draws = self.audit or {}, (self.confidence or {}).get("draws", 0)
+        return Evidence(
+            rows=self.edges(),
+            cpdag=self.cpdag,
+            n_rows=self.provenance.get("rows"),
+            draws=int(draws),
+            audited=bool(audit),
+            doubts=tuple(Fact.from_dict(Doubt, fact) for fact in audit.get("reasons", ())),
+            unsteady=frozenset((a, b) for fate in ("turning", "vanishing") for a, b in audit.get(fate, ())),
+        )
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "table": None}
 
@@ -250,6 +268,7 @@ class Findings:
         any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``turned`` and
         ``left_out`` are how much higher the lowest score that was met is with the edge turned, and without it (inf if
         no such graph was met); ``margin`` is the smaller one. They are None where no search looked for it.
+        ``support`` is what orients the edge, a member of `Orientation`, and ``rests_on`` says it in words.
         """
         found = {(row["source"], row["target"]): row for row in (self.confidence or {}).get("edges", ())}
         strength = self.standardised
@@ -262,12 +281,22 @@ class Findings:
                 **_effect(self.effects.get((source, target))),
                 **_confidence(found, source, target, known=self.confidence is not None),
                 **_margins(self.verdict.margins.get((source, target), Margin())),
-                "support": self.support.get((source, target), Orientation.UNDETERMINED).value,
+                **self._rest(source, target),
             }
             for source, target, weight in sorted(
                 self.graph.edges(), key=lambda edge: -abs(strength.get(edge[:2], edge[2]))
             )
         ]
+
+    def _rest(self, source: str, target: str) -> dict[str, str]:
+        support = self.support.get((source, target), Orientation.UNDETERMINED)
+        turned = self.verdict.margins.get((source, target), Margin()).turned
+        return {"support": support.value, "rests_on": words.say_support(support, turned)}
+
+    def shown_columns(self) -> dict[str, str]:
+        """Columns of the table of edges that people are shown, with their titles."""
+        held = self.edge_columns()
+        return {name: title for name, title in words.TITLES.items() if name in held}
 
     def edge_columns(self) -> list[str]:
         """Columns of the table of edges, as files hold them: those of bootstrap and search where there was one."""
@@ -282,6 +311,7 @@ class Findings:
             *(SHARES * shares),
             *(MARGINS * margins),
             "support",
+            "rests_on",
         ]
 
     def __str__(self) -> str:
@@ -305,6 +335,12 @@ class Findings:
         given = {"confidence": confidence, "audit": audit, "curve": curve}
         plain: dict[str, Any] = {name: _as_dict(name, value) for name, value in given.items() if value is not None}
         return replace(self, **plain)
+
+    def with_table(self, table: Table) -> Self:
+        """The same with the table that it was learned from, which a file does not hold; another one is refused."""
+        if table.names != self.graph.names or self.provenance.get("data") not in (None, table.digest):
+            raise InputError("the table is not the one that the result was learned from; its values or columns differ")
+        return replace(self, table=table)
 
     def to_json(self) -> str:
         """All of it as text in the format that `load` reads."""
@@ -377,7 +413,10 @@ class Findings:
         scale = tuple(map(float, plain.get("deviations", ())))
         found["fitted"] = _read_model(plain.get("model"), names, graph)
         found["effects"] = _read_effects(plain.get("effects", ()), pairs)
-        result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
+        try:
+            result = cls(graph, verdict, cpdag, origin, **found, alternatives=tuple(others), deviations=scale)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InputError(f"{NO_RESULT}: parts of it do not fit each other ({error})") from None
         result._check_whole()
         return result
 

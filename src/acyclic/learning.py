@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from acyclic.data.knowledge import Knowledge
+from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.table import READING, Table
 from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.errors import InputError
@@ -21,6 +21,7 @@ from acyclic.learners.base import COMMON
 from acyclic.learners.foreign import as_learner
 from acyclic.ranges import NONE, SECONDS, SEED, TEXT, Range, takes
 from acyclic.result import Result
+from acyclic.trust.pricing import price_knowledge
 from acyclic.types import Callback
 
 
@@ -134,7 +135,12 @@ def _learn_with(model: DagLearner, table: Table, expected: str | None, provenanc
     known = getattr(model, "knowledge", None)
     stated = known.to_dict() if isinstance(known, Knowledge) else known and str(known)
     described = {"settings": {"method": model.method, **settings}, "knowledge": stated, "method_version": model.version}
-    return Result.of(model, table, **described, **provenance, seconds=time.monotonic() - started)
+    result = Result.of(model, table, **described, **provenance, seconds=time.monotonic() - started)
+    mask = compile_knowledge(known, table.names)
+    if mask.is_free or not model.verdict_.converged:
+        return result
+    priced = price_knowledge(result, mask)
+    return replace(result, verdict=replace(result.verdict, standing=(*result.verdict.standing, priced)))
 
 
 def _plain(value: Any) -> Any:

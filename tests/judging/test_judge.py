@@ -127,7 +127,8 @@ def test_directions_that_knowledge_fixes_are_credited_to_it():
     assert support == {
         ("x0", "x1"): Orientation.KNOWLEDGE,
         ("x1", "x2"): Orientation.KNOWLEDGE,
-        ("x0", "x2"): Orientation.UNDETERMINED,
+        # It follows: x2 → x0 would close a cycle.
+        ("x0", "x2"): Orientation.KNOWLEDGE,
     }
 
 

@@ -1,15 +1,32 @@
 """Sentences: what is said of each fact, in the only place where a test reads words."""
 
+import html
+
 import numpy as np
 import pytest
 
 from acyclic.data.cells import Form
 from acyclic.data.table import read_table
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Remark, Removal, Standing, cut_short
+from acyclic.facts import (
+    Caution,
+    Doubt,
+    Empty,
+    Ended,
+    Fact,
+    Grade,
+    Ground,
+    Note,
+    Orientation,
+    Remark,
+    Removal,
+    Standing,
+    Step,
+    cut_short,
+)
 from acyclic.judging import words
 from acyclic.judging.alternatives import NamedAlternative
 from acyclic.judging.verdict import Verdict
-from acyclic.judging.words import say_note, say_notes
+from acyclic.judging.words import assessing, say_note, say_notes
 from acyclic.learners import LEARNERS
 
 # --- What was noted about columns ------------------------------------------------------------------------------------
@@ -137,6 +154,9 @@ TABLES = {
     Caution: words.CAUTIONS,
     Doubt: words.DOUBTS,
     Remark: words.REMARKS,
+    Grade: assessing.GRADES,
+    Ground: assessing.GROUNDS,
+    Step: assessing.STEPS,
 }
 
 
@@ -265,3 +285,48 @@ def test_an_alternative_says_what_it_would_change():
     edges = (("a", "b"), ("b", "c"))
     other = NamedAlternative(1.83, tuple("abcd"), edges, turned=edges[:1], removed=(("c", "d"), ("a", "d")))
     assert words.say_alternative(other) == "1.8 behind: turns a → b; leaves out c → d, a → d"
+
+
+# --- The verdict in paragraphs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ways", "said"),
+    [
+        ((7, 2), "telling it that age is no effect of bmi decides 7 more directions, that bmi is none of age 2"),
+        ((0, 1), "telling it that bmi is no effect of age decides 1 more direction, that age is none of bmi none"),
+        ((3, 3), "telling it which way age – bmi points decides 3 more directions"),
+    ],
+)
+def test_what_follows_from_a_direction_is_said_of_both_ways(ways, said):
+    assert words.say_step(Fact.of(Step.ORIENT, "age", "bmi", forward=ways[0], backward=ways[1])) == said
+
+
+def test_knowledge_is_named_with_its_price():
+    ground = Fact.of(Ground.KNOWLEDGE_AGAINST_DATA, fixed=3, of=9, price=12.345, limit=6.2)
+    assert words.say_ground(ground).startswith("prior knowledge fixes the direction of 3 of 9 links and costs 12.3 in")
+    free = Fact.of(Ground.KNOWLEDGE, fixed=1, of=9, price=0.0, limit=6.2)
+    assert words.say_ground(free).endswith("1 of 9 links, at no cost in score")
+
+
+def test_every_term_is_found_in_its_text_once_and_hostile_text_stays_text():
+    marked = words.mark_terms(
+        "<b> 2 links: one link is open", lambda form, term: f"[{form}|{term.anchor}]", html.escape
+    )
+    assert marked == "&lt;b&gt; 2 [links|term-link]: one link is [open|term-open]"
+    assert len({term.anchor for term in words.TERMS.values()}) == len(words.TERMS)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        ("weight", -0.12345, "−0.123"),
+        ("weight", 1234.5, "+1.23e+03"),
+        ("this_way", 0.666, "67%"),
+        ("margin", float("inf"), "∞"),
+        ("margin", None, "–"),
+        ("rests_on", "prior knowledge", "prior knowledge"),
+    ],
+)
+def test_cells_of_the_table_of_edges(column, value, text):
+    assert words.show_cell({column: value}, column) == text

@@ -24,7 +24,7 @@ from acyclic.discrete.fitted import Fitted
 from acyclic.discrete.rivals import Rivals
 from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
 from acyclic.graphs.dag import Dag
-from acyclic.graphs.equivalence import find_compelled
+from acyclic.graphs.equivalence import apply_meek_rules, find_compelled
 from acyclic.graphs.pruning import Pruned, threshold_components, threshold_until_acyclic
 from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.running import Solution
@@ -170,22 +170,35 @@ def orient_edges(
 ) -> dict[Pair, Orientation]:
     """What orients each edge.
 
-    Prior knowledge where it requires the edge or forbids its reverse; independence where the equivalence class compels
-    it; else what the method rests on, for this edge or for all, which is nothing where it claims the class only. An
-    edge among ``near_ties``, which a graph that is nearly as good turns, is told apart from those that are firm.
+    Prior knowledge where it requires the edge or forbids its reverse, or where that follows within the equivalence
+    class; independence where the class compels it; else what the method rests on, for this edge or for all, which is
+    nothing where it claims the class only. An edge among ``near_ties``, which a graph that is nearly as good turns, is
+    told apart from those that are firm.
     """
     compelled_edges = find_compelled(graph)
+    stated = graph.adjacency & (mask.required | ~mask.allowed.T)
+    followed = _follow(graph.adjacency, stated, compelled_edges)
     by_class_only = orientation is Orientation.INDEPENDENCE
     rest = Orientation.UNDETERMINED if by_class_only else orientation
     tie = Orientation.CONTESTED if by_class_only else Orientation.NEAR_TIE
     support = {}
     for i, j in np.argwhere(graph.adjacency).tolist():
-        known = mask.required[i, j] or not mask.allowed[j, i]
         found = Orientation.INDEPENDENCE if compelled_edges[i, j] else by_edge.get((i, j), rest)
+        if followed[i, j]:
+            found = Orientation.KNOWLEDGE
         if near_ties is not None and near_ties[i, j] and found is not Orientation.UNDETERMINED:
             found = tie
-        support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if known else found
+        support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if stated[i, j] else found
     return support
+
+
+def _follow(adjacency: Bools, stated: Bools, compelled: Bools) -> Bools:
+    """Edges that the class leaves open, and that what is stated of others directs by Meek's rules."""
+    free = adjacency & ~compelled & ~stated
+    if not free.any() or not (stated & ~compelled).any():
+        return np.zeros_like(adjacency)
+    directed, _ = apply_meek_rules(adjacency & ~free, free | free.T)
+    return np.asarray(directed & free)
 
 
 def _name_margins(graph: Dag, rivals: Rivals) -> dict[Pair, Margin]:

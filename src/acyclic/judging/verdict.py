@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation, Removal, Standing, in_words
 from acyclic.judging import words
-
-Pair = tuple[str, str]
+from acyclic.judging.assessment import Assessment
+from acyclic.judging.assessment import Pair as Pair
 
 
 class Margin(NamedTuple):
@@ -71,6 +71,9 @@ class Verdict:
         How far each edge is ahead of its being turned or left out, where that is known.
     details : mapping
         Numbers behind the verdict.
+    assessment : Assessment or None
+        What all of this amounts to, with bootstrap and audit where there were such: a grade, the grounds for it, what
+        to do next. The verdict of a `Result` has it, and ``str()`` begins with it; that of a fitted learner has none.
     """
 
     method: str
@@ -90,6 +93,7 @@ class Verdict:
     standing: tuple[Fact[Standing], ...] = ()
     margins: Mapping[Pair, Margin] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    assessment: Assessment | None = field(default=None, compare=False)
 
     @property
     def converged(self) -> bool:
@@ -97,10 +101,15 @@ class Verdict:
         return self.end.kind.converged
 
     def __str__(self) -> str:
-        return "\n".join(line.text for line in words.say_verdict(self))
+        facts = "\n".join(line.text for line in words.say_verdict(self))
+        return "\n\n".join([*self.paragraphs(), facts])
+
+    def paragraphs(self) -> list[str]:
+        """What was found, how far it can be believed, what to do next; empty without an assessment."""
+        return [] if self.assessment is None else words.say_assessment(self.assessment, self)
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines())
+        return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines() if line)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as a result file holds them; ``support`` and ``margins`` are kept with the edges there."""

@@ -20,7 +20,6 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_edge, draw_node, scale_stroke
 from acyclic.graphs.layout import Layout, place_nodes
 from acyclic.graphs.reachability import close_transitively
-from acyclic.report.page import UNDECIDED
 from acyclic.types import Bools
 
 __all__ = ["Change", "Difference", "find_differences", "report_comparison"]
@@ -79,7 +78,7 @@ class _Side:
 
     def decides(self, pair: Pair) -> bool:
         """Whether the direction of an edge can be relied on; that of a mere graph is taken as it is."""
-        return self.support.get(pair, Orientation.KNOWLEDGE) not in UNDECIDED
+        return self.support.get(pair, Orientation.KNOWLEDGE).is_decided
 
 
 def find_differences(first: Findings | Dag, second: Findings | Dag) -> list[Difference]:

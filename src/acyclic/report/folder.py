@@ -19,6 +19,8 @@ from acyclic.report.page import report
 
 __all__ = ["FILES", "check_free", "edge_list", "open_folder", "rescue_result", "write_files", "write_folder"]
 
+PAGE = "report.html"
+
 
 def open_folder(folder: str | os.PathLike[str], *, force: bool = False) -> NewFolder:
     """The folder of a run, for `write_folder`: that it can be written is known from here on, before any work.
@@ -33,7 +35,9 @@ def open_folder(folder: str | os.PathLike[str], *, force: bool = False) -> NewFo
     return NewFolder(check_free(folder, force=force))
 
 
-def write_folder(result: Findings, folder: str | os.PathLike[str] | NewFolder, *, force: bool = False) -> Path:
+def write_folder(
+    result: Findings, folder: str | os.PathLike[str] | NewFolder, *, force: bool = False, rows: bool = True
+) -> Path:
     """Write `FILES` into a new folder: all of them, or nothing.
 
     Parameters
@@ -42,8 +46,11 @@ def write_folder(result: Findings, folder: str | os.PathLike[str] | NewFolder, *
     folder : path, or what `open_folder` returned
     force : bool
         As for `open_folder`.
+    rows : bool
+        As for `acyclic.report.report`.
     """
-    texts = {name: make(result) for name, make in _TEXTS.items()}
+    texts = {name: make(result) for name, make in _TEXTS.items() if name != PAGE}
+    texts[PAGE] = report(result, rows=rows) or ""
     return write_files(texts, folder, force=force)
 
 
@@ -110,6 +117,6 @@ _TEXTS: Final[Mapping[str, Callable[[Findings], str]]] = {
     "graph.graphml": lambda result: result.graph.to_graphml(),
     "graph.dot": lambda result: result.graph.to_dot(),
     "edges.csv": edge_list,
-    "report.html": lambda result: report(result) or "",
+    PAGE: lambda result: report(result) or "",
 }
 FILES = tuple(_TEXTS)

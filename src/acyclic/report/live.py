@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from acyclic._native.build import FOLDER, WASM, digest_wasm, find_inputs
-from acyclic.discrete.refine import Nearby
-from acyclic.facts import Orientation
 from acyclic.findings import Findings
+from acyclic.trust.pricing import find_problem, is_linear_search
 from acyclic.types import Floats
 
 __all__ = ["NotLive", "pack_problem", "read_kernel", "why_not_live"]
@@ -39,7 +38,6 @@ class NotLive(StrEnum):
 
 
 _STATEMENTS = {"forbidden", "required", "tiers", "closed_tiers", "roots", "sinks"}
-_METHODS = {"auto", "order-search", "equal-variance"}
 
 
 @cache
@@ -56,7 +54,7 @@ def read_kernel() -> str:
 def why_not_live(result: Findings) -> NotLive | None:
     """Why the page of a result cannot learn again; None where it can."""
     stated = result.provenance.get("knowledge")
-    if result.verdict.method not in _METHODS or not _is_linear(result.verdict.settings):
+    if not is_linear_search(result):
         return NotLive.OTHER_METHOD
     if result.verdict.threshold > 0:
         return NotLive.THRESHOLD
@@ -73,8 +71,7 @@ def pack_problem(result: Findings) -> dict[str, Any]:
     """The problem of a result that can be live, as plain values; see `acyclic.discrete.refine.Nearby`."""
     assert result.table is not None
     moments = result.table.moments
-    equal = result.verdict.orientation is Orientation.EQUAL_VARIANCES
-    near = Nearby.of(moments, result.graph.order, _price(result), noise="equal" if equal else "unequal")
+    near = find_problem(result)
     d = len(near.canon)
     return {
         "canon": near.canon.tolist(),
@@ -88,18 +85,6 @@ def pack_problem(result: Findings) -> dict[str, Any]:
         "settings": dict(near.settings),
         "knowledge": dict(result.provenance.get("knowledge") or {}),
     }
-
-
-def _price(result: Findings) -> Any:
-    """What the method found to be the price, or else the penalty that it was given, if it takes one."""
-    given = result.provenance.get("settings", {}).get("penalty", "ebic")
-    return result.verdict.details.get("price of a parent", given)
-
-
-def _is_linear(settings: Mapping[str, object]) -> bool:
-    """Whether lines and normal noise were enough: the page knows of nothing else."""
-    plain = {"mechanisms": "linear", "noise": "gaussian"}
-    return all(settings.get(name, value) == value for name, value in plain.items())
 
 
 def _encode(array: Floats) -> str:

@@ -22,7 +22,7 @@ from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
 from acyclic.learners.edge_effects import Form
 from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
-from acyclic.report.sections import evidence_sections, facts, provenance, verdict
+from acyclic.report.sections import evidence_sections, facts, glossary, provenance, verdict
 from acyclic.report.sketch import sketch_table
 
 # Columns of the table of edges that the page has no other name for.
@@ -44,6 +44,7 @@ def report(
     curve: Any = None,
     notes: Iterable[str] = (),
     title: str = "",
+    rows: bool = True,
 ) -> str | None:
     """Write a result as one self-contained HTML page.
 
@@ -62,6 +63,9 @@ def report(
         Remarks on the data, shown beside those of the verdict.
     title : str
         Heading of the page; the name of the table by default.
+    rows : bool
+        Whether the page holds a sample of the rows and the histograms; without them it still holds means, deviations
+        and, where it can learn again, correlations.
 
     Examples
     --------
@@ -70,7 +74,8 @@ def report(
     >>> "<title>Five variables</title>" in page
     True
     """
-    page = _page(result.with_evidence(confidence=confidence, audit=audit, curve=curve), tuple(notes), title)
+    whole = result.with_evidence(confidence=confidence, audit=audit, curve=curve)
+    page = _page(whole, tuple(notes), title, rows)
     if path is None:
         return page
     # A name may hold half of a surrogate pair, which no file can.
@@ -78,7 +83,7 @@ def report(
     return None
 
 
-def _page(result: Findings, notes: tuple[str, ...], title: str) -> str:
+def _page(result: Findings, notes: tuple[str, ...], title: str, rows: bool) -> str:
     style, live = _static("report.css"), why_not_live(result)
     library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
     heading = title or str(result.provenance.get("table_name", "")) or "Learned graph"
@@ -91,7 +96,8 @@ def _page(result: Findings, notes: tuple[str, ...], title: str) -> str:
         verdict=verdict(result.verdict),
         sections=evidence_sections(result, notes),
         provenance=provenance(result),
-        data=_embedded(_data(result, heading, live)),
+        glossary=glossary(),
+        data=_embedded(_data(result, heading, live, rows)),
         kernel="" if live else read_kernel(),
         library=library,
         script=script,
@@ -118,7 +124,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(result: Findings, heading: str, not_live: NotLive | None) -> dict[str, Any]:
+def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool) -> dict[str, Any]:
     graph, placed = result.graph, place_nodes(result.graph)
     nodes = [
         {
@@ -137,10 +143,11 @@ def _data(result: Findings, heading: str, not_live: NotLive | None) -> dict[str,
         "title": heading,
         "order": graph.order.tolist(),
         "columns": result.edge_columns(),
+        "shown": list(result.shown_columns().items()),
         "layered": placed.layered,
         "nodes": nodes,
         "edges": _edges(result, placed),
-        **sketch_table(result.table),
+        **sketch_table(result.table, rows=rows),
         "live": {"why": not_live.value} if not_live else pack_problem(result),
         "say": {kind.value: words.say_support(kind, None) for kind in _ORIENTATIONS},
     }
@@ -159,6 +166,7 @@ def _edges(result: Findings, placed: Layout) -> list[dict[str, Any]]:
     graph = result.graph
     rows = {(row["source"], row["target"]): row for row in result.edges()}
     near = math.log(max(float(result.provenance.get("rows") or 0.0), 3.0))
+    shown = [name for name in result.shown_columns() if name not in ("source", "target", "rests_on")]
     edges = []
     for i, j in np.argwhere(graph.weights).tolist():
         weight, row = float(graph.weights[i, j]), rows[graph.names[i], graph.names[j]]
@@ -170,10 +178,11 @@ def _edges(result: Findings, placed: Layout) -> list[dict[str, Any]]:
                 "weight": weight,
                 **{name: _finite(value) for name, value in row.items() if name in SHOWN and value is not None},
                 **_told(result, graph.names[i], graph.names[j]),
-                "rests_on": words.say_support(support, row["turned"]),
+                "rests_on": row["rests_on"],
+                "shown": {name: words.show_cell(row, name) for name in shown},
                 "reversible": reversible,
                 "open": reversible or support.is_near_tie,
-                "decided": support not in UNDECIDED,
+                "decided": support.is_decided,
                 "opacity": round(_opacity(row, near), 2),
                 "bends": [[round(x, 1), round(y, 1)] for x, y in placed.bends.get((i, j), ())],
             }
@@ -191,9 +200,6 @@ def _told(result: Findings, source: str, target: str) -> dict[str, Any]:
         coding = result.fitted.codings[source]
         told |= {"numbers": coding.values, "codes": coding.codes}
     return {"told": told}
-
-
-UNDECIDED = (Orientation.UNDETERMINED, Orientation.CONTESTED, Orientation.NEAR_TIE, Orientation.NO_EDGE)
 
 
 def _opacity(row: Mapping[str, Any], near: float) -> float:

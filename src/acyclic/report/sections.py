@@ -14,7 +14,7 @@ from acyclic.judging.verdict import Verdict
 from acyclic.report.charts import line_chart
 from acyclic.trust.audit import Audit
 
-__all__ = ["evidence_sections", "facts", "provenance", "verdict"]
+__all__ = ["evidence_sections", "facts", "glossary", "provenance", "verdict"]
 
 MOST_ALTERNATIVES = 10
 
@@ -32,9 +32,28 @@ def facts(result: Findings) -> str:
 
 
 def verdict(judgement: Verdict) -> str:
-    """The verdict's sentences; what went wrong and what to beware of stand out."""
+    """The verdict in its paragraphs, with its terms explained, and the facts behind it to unfold."""
+    paragraphs = "".join(f"<p>{_lead(text)}</p>" for text in judgement.paragraphs())
     lines = words.say_verdict(judgement)
-    return "".join(f"<p{' class=warning' if line.warns else ''}>{escape(line.text)}</p>" for line in lines)
+    facts = "".join(f"<p{' class=warning' if line.warns else ''}>{escape(line.text)}</p>" for line in lines)
+    return f'{paragraphs}<details id="behind"><summary>The facts behind it</summary>{facts}</details>'
+
+
+def _lead(paragraph: str) -> str:
+    """A paragraph whose first words, up to the colon, stand out."""
+    head, _, rest = paragraph.partition(": ")
+    return f"<strong>{escape(head)}:</strong> {words.mark_terms(rest, _mark_term, escape)}"
+
+
+def _mark_term(form: str, term: words.Term) -> str:
+    described = f'href="#{term.anchor}" aria-describedby="{term.anchor}" data-meaning="{escape(term.meaning)}"'
+    return f'<a class="term" {described}>{escape(form)}</a>'
+
+
+def glossary() -> str:
+    """Every term of the page, explained."""
+    entries = (f'<dt>{escape(t.name)}</dt><dd id="{t.anchor}">{escape(t.meaning)}</dd>' for t in words.TERMS.values())
+    return f"<dl>{''.join(entries)}</dl>"
 
 
 def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
@@ -45,7 +64,7 @@ def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
             _section("Data", _list([*_kinds(result), *words.say_notes(result.verdict.notes), *notes])),
             _section("Confidence", _confidence(confidence) if confidence else ""),
             _section("Alternatives", _list(map(words.say_alternative, result.alternatives[:MOST_ALTERNATIVES]))),
-            _section("Audit", _prose(str(Audit.from_dict(audit))) if audit else ""),
+            _section("Audit", _prose(words.say_audit(Audit.from_dict(audit), conclude=False)) if audit else ""),
             _section("Curve", _curve(result.curve or {})),
         ]
     )
@@ -61,6 +80,7 @@ def provenance(result: Findings) -> str:
     settings = dict(result.provenance.get("run") or result.provenance.get("settings", {}))
     # The page may travel further than the path of the table should.
     settings.pop("table", None)
+    settings.pop("knowledge", None)
     rest = {
         key: value
         for key, value in result.provenance.items()
@@ -69,11 +89,17 @@ def provenance(result: Findings) -> str:
     return "".join(
         [
             _table("Settings", settings),
+            _table("Prior knowledge", _stated(result)),
             _table("Data and run", rest),
             _table("Versions", result.provenance.get("versions", {})),
             _table("Numbers behind the verdict", result.verdict.details),
         ]
     )
+
+
+def _stated(result: Findings) -> Mapping[str, Any]:
+    stated = result.provenance.get("knowledge")
+    return stated if isinstance(stated, Mapping) else {} if stated is None else {"file": stated}
 
 
 def _confidence(plain: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ MOST_READ = 30_000_000
 BINS, LEVELS = 24, 65_535
 
 
-def sketch_table(table: Table | None) -> dict[str, Any]:
+def sketch_table(table: Table | None, *, rows: bool = True) -> dict[str, Any]:
     """Kind, missing share and moments of each column, and where rows are at hand histograms and a sample of them.
 
     The sample is the same for the same table: its seed is fixed.
@@ -34,14 +34,14 @@ def sketch_table(table: Table | None) -> dict[str, Any]:
         {"kind": kind.value, "missing": absent.get(name, 0.0), "mean": mean, "deviation": spread}
         for name, kind, mean, spread in zip(table.names, table.kinds, moments.mean.tolist(), deviation.tolist())
     ]
-    if not table.has_rows or table.n_rows * len(table.names) > MOST_READ:
+    if not rows or not table.has_rows or table.n_rows * len(table.names) > MOST_READ:
         return {"variables": variables, "sample": None}
-    rows = table.rows()
-    low, high = rows.min(axis=0), rows.max(axis=0)
+    values = table.rows()
+    low, high = values.min(axis=0), values.max(axis=0)
     for k, variable in enumerate(variables):
-        counts = np.histogram(rows[:, k], BINS, (low[k], high[k] if high[k] > low[k] else low[k] + 1.0))[0]
+        counts = np.histogram(values[:, k], BINS, (low[k], high[k] if high[k] > low[k] else low[k] + 1.0))[0]
         variable.update(low=float(low[k]), high=float(high[k]), counts=counts.tolist())
-    return {"variables": variables, "sample": _sample(rows, low, high)}
+    return {"variables": variables, "sample": _sample(values, low, high)}
 
 
 def _is_of_column(note: Any) -> bool:

@@ -11,11 +11,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.errors import show_name
 from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal, Standing
+from acyclic.judging.words.assessing import say_belief, say_found, say_next
+from acyclic.judging.words.assessing import say_ground as say_ground
+from acyclic.judging.words.assessing import say_step as say_step
 from acyclic.judging.words.columns import say_kinds as say_kinds
 from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
+from acyclic.judging.words.edges import TITLES as TITLES
+from acyclic.judging.words.edges import show_cell as show_cell
+from acyclic.judging.words.effects import say_effect as say_effect
+from acyclic.judging.words.effects import say_explanation as _say_explanation
+from acyclic.judging.words.terms import TERMS as TERMS
+from acyclic.judging.words.terms import Term as Term
+from acyclic.judging.words.terms import mark_terms as mark_terms
 
 if TYPE_CHECKING:
+    from acyclic.judging.assessment import Assessment
     from acyclic.judging.verdict import Verdict
 
 
@@ -122,6 +133,8 @@ STANDINGS = {
         "the best one of another class scores only {gap:.2g} more; alternatives that were kept within "
         "log n = {limit:.2g}: {kept}"
     ),
+    Standing.KNOWLEDGE_PRICED: "the best one that ignores prior knowledge scores {price:.3g} less",
+    Standing.KNOWLEDGE_UNPRICED: "what prior knowledge costs in score was not found",
 }
 
 EMPTIES = {
@@ -230,6 +243,16 @@ REMARKS = {
     Remark.PARTIAL_CORRELATIONS: "there are no rows, so that partial correlations were tested, as of normal rows",
     Remark.CLAIMS_SAMPLED: "{chosen} of {implied} independencies were tested, drawn at random",
     Remark.ROWS_SAMPLED: "the tests are of {rows} of {of} rows, drawn at random",
+    Remark.GRAPH_DRAWN_TOO: (
+        "intervals hold {level:.0%} of {draws} draws of the rows, from each of which the graph was learned again"
+    ),
+    Remark.AVERAGE_SLOPES: (
+        "some mechanisms are curved or have categories: effects multiply their average slopes, which is rough away "
+        "from the middle"
+    ),
+    Remark.BOUNDED: (
+        "graphs that fit equally well disagree on {count} of these effects: their bounds over all such graphs are told"
+    ),
     Remark.NONE_STABLE: "no penalty is stable to {accepted:g}; the largest was taken",
     Remark.AT_THE_END: "the chosen penalty is the {which} that was tried; a better one may lie beyond",
     Remark.UNKNOWN: "{text}",
@@ -291,6 +314,13 @@ class _Formatter(string.Formatter):
 _FORMATTER = _Formatter()
 
 
+def say_assessment(assessment: Assessment, verdict: Verdict) -> list[str]:
+    """The verdict in three short paragraphs: what was found, how far it can be believed, what to do next."""
+    why = "" if verdict.empty is None else say(verdict.empty)
+    said = say_found(assessment, verdict.n_nodes, why), say_belief(assessment), say_next(assessment)
+    return [paragraph for paragraph in said if paragraph]
+
+
 def say_verdict(verdict: Verdict) -> list[Line]:
     """The sentences of a verdict, in order."""
     method = say_method(verdict.method, verdict.settings)
@@ -333,15 +363,18 @@ def say_alternative(other: Any) -> str:
     return f"{other.excess:.2g} behind: {said}"
 
 
-def say_audit(audit: Any) -> str:
-    """An `Audit` in prose: the conclusion first, then why, then what other units change."""
+def say_audit(audit: Any, *, conclude: bool = True) -> str:
+    """An `Audit` in prose: the conclusion first, then why, then what other units change.
+
+    Without a conclusion where it stands under a verdict, which weighs it against what is claimed.
+    """
     notes = [f"Note: {say(note)}." for note in audit.notes]
     if not audit.graph.n_edges:
         return "\n".join(["There is no edge to audit.", *notes])
     conclusion = "can be taken as they are" if audit.sound else "should NOT be taken as they are"
     lines = [
-        f"The directions of these {audit.graph.n_edges} edges {conclusion}.",
-        *(f"Because: {say(reason)}." for reason in audit.reasons),
+        *([f"The directions of these {audit.graph.n_edges} edges {conclusion}."] if conclude else []),
+        *(f"{'Because' if conclude else 'Found'}: {say(reason)}." for reason in audit.reasons),
         _say_units(audit),
         _say_order(audit),
         *notes,
@@ -382,6 +415,11 @@ def say_adequacy(found: Any) -> str:
             f"depends on each other: {pairs}{more}."
         )
     return "\n".join([*lines, *notes])
+
+
+def say_explanation(explanation: Any) -> str:
+    """An `Explanation` in prose."""
+    return _say_explanation(explanation, say)
 
 
 def _say_units(audit: Any) -> str:

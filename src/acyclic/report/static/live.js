@@ -144,7 +144,7 @@ function makeLive(model, data, tell) {
       const edges = answer.edges.map(dress);
       model.setEdges(edges, answer.order);
       model.lost = original.edges.filter((edge) => !joined(answer.edges, edge)).map((edge, k) => ({ ...edge, change: "lost", index: edges.length + k }));
-      model.columns = ["source", "target", "weight", "standardised", "support"];
+      model.columns = ["source", "target", "weight", "standardised", "support", "rests_on"];
     }
     tell(true);
   }

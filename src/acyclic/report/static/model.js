@@ -88,7 +88,7 @@ function signed(value, digits = 4) {
 }
 
 function percent(share) {
-  return share === undefined || share === null ? "–" : `${Math.round(100 * share)} %`;
+  return share === undefined || share === null ? "–" : `${Math.round(100 * share)}%`;
 }
 
 /* JSON has no infinity: a margin without limit is a word there. */

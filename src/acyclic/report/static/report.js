@@ -25,7 +25,7 @@
     node: null,
     edge: null,
     found: new Set(),
-    sort: { key: "strength", descending: true },
+    sort: { key: model.standardised ? "standardised" : "weight", descending: true },
     limit: 300,
   };
   const systemDark = window.matchMedia("(prefers-color-scheme: dark)");
@@ -380,22 +380,29 @@
   }
 
   /* Table */
-  const plain = (value) => Number(Math.abs(value).toPrecision(4)).toString();
+  const TEXTS = ["source", "target", "rests_on"];
+  /* Titles and texts are those of the terminal and of Python; only what the page learned by itself it says by itself. */
+  const FORMATS = { this_way: percent, either_way: percent, margin: shownMargin };
+  const VALUES = {
+    source: (edge) => model.nodes[edge.source].name,
+    target: (edge) => model.nodes[edge.target].name,
+    weight: (edge) => (model.standardised ? edge.weight : edge.strength),
+    standardised: (edge) => edge.strength,
+    margin,
+  };
   function listColumns() {
-    const share = (key, title) => ({ key, title, number: true, value: (edge) => edge[key], text: (edge) => percent(edge[key]) });
-    const name = (end) => (edge) => model.nodes[edge[end]].name;
-    return [
-      { key: "source", title: "from", value: name("source"), leads: true },
-      { key: "target", title: "to", value: name("target") },
-      { key: "weight", title: "weight", number: true, value: (edge) => edge.weight, text: (edge) => signed(edge.weight) },
-      model.standardised
-        ? { key: "strength", title: "standardised", number: true, value: (edge) => edge.strength, text: (edge) => signed(edge.standardised, 3) }
-        : { key: "strength", title: "|weight|", number: true, value: (edge) => edge.strength, text: (edge) => plain(edge.strength) },
-      ...(model.hasConfidence ? [share("this_way", "this way"), share("either_way", "either way")] : []),
-      ...(model.columns.includes("margin") ? [{ key: "margin", title: "margin", number: true, value: margin, text: (edge) => shownMargin(margin(edge)) }] : []),
-      { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : edge.open ? "near-tie" : "directed") },
-      { key: "support", title: "direction rests on", value: (edge) => edge.rests_on },
-    ];
+    const columns = data.shown
+      .filter(([key]) => model.columns.includes(key))
+      .map(([key, title]) => ({
+        key,
+        title,
+        number: !TEXTS.includes(key),
+        leads: key === "source",
+        value: VALUES[key] || ((edge) => edge[key]),
+        text: TEXTS.includes(key) ? undefined : (edge) => edge.shown?.[key] ?? (FORMATS[key] || ((value) => signed(value, 3)))(key === "margin" ? margin(edge) : edge[key]),
+      }));
+    const inClass = { key: "class", title: "in the class", value: (edge) => (edge.reversible ? "undirected" : edge.open ? "near-tie" : "directed") };
+    return state.view === "cpdag" ? [...columns, inClass] : columns;
   }
 
   function fillHeader(columns) {
@@ -429,7 +436,7 @@
     const now = JSON.stringify([state.sort, state.limit, state.view, shown.map((edge) => [edge.source, edge.target, edge.weight, edge.support])]);
     if (now !== tableShows) {
       fillHeader(columns);
-      const column = columns.find((each) => each.key === key) || columns[3];
+      const column = columns.find((each) => each.key === key) || columns[2];
       const sorted = [...shown].sort((a, b) => (descending ? -1 : 1) * compare(column.value(a), column.value(b)));
       document.querySelector("#edges tbody").replaceChildren(...sorted.slice(0, state.limit).map((edge) => makeRow(edge, columns)));
       byId("more").hidden = sorted.length <= state.limit;
