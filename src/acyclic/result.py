@@ -14,6 +14,7 @@ from acyclic.report.page import report
 from acyclic.trust.audit import Audit
 from acyclic.trust.bootstrap import Bootstrap
 from acyclic.trust.choice import Choice
+from acyclic.trust.explaining import Explanation, explain
 
 
 class Result(Findings):
@@ -28,6 +29,22 @@ class Result(Findings):
             if part is not None and "trace" not in part:
                 _check_evidence(name, kind, part)
         return found
+
+    def explain(self, target: str) -> Explanation:
+        """What drives a column, how much and how sure, and what follows if it is raised.
+
+        Parameters
+        ----------
+        target : str
+
+        Examples
+        --------
+        >>> from acyclic import learn, simulate
+        >>> result = learn(simulate(n_nodes=6, n=500, random_state=3).X)
+        >>> result.explain("x0").causes[0].cause
+        'x1'
+        """
+        return explain(self, target)
 
     def report(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write the result as one self-contained HTML page; see `acyclic.report.report` for the options."""

@@ -16,6 +16,7 @@ from acyclic.cli.programs import add_commands
 from acyclic.cli.reproduction import reproduce
 from acyclic.cli.settings import Run, Settings, Whole, gather
 from acyclic.cli.terminal import Output, Stages, complain, listed
+from acyclic.cli.trying import examine, redraw
 from acyclic.errors import AcyclicError
 from acyclic.facts import Ended
 
@@ -75,6 +76,9 @@ def learn(
     force: Switch = False,
     bootstrap: Whole | None = None,
     audit: bool | None = None,
+    quick: Annotated[bool | None, Parameter(negative=())] = None,
+    target: str | None = None,
+    no_rows: Switch = False,
     config: Path | None = None,
     repeat: Annotated[Path | None, Parameter(name="--from")] = None,
     settings: Annotated[Settings, Flat] = DEFAULTS,
@@ -96,11 +100,18 @@ def learn(
         CSV, TSV, Excel, Parquet, Feather or JSON lines file, also packed, a folder of Parquet files, or - for the
         standard input.
     bootstrap
-        Learn again from so many draws of the rows, for the confidence of each edge.
+        Learn again from so many draws of the rows, for the confidence of each edge; 0 for none. By default there are
+        up to 100, as far as some seconds allow.
     audit
-        Learn again in other units and test the assumptions.
+        Learn again in other units and test the assumptions; by default as far as some seconds allow.
+    quick
+        Leave out draws and audit unless they are asked for.
+    target
+        Say what drives this column, and what follows if it is raised.
+    no_rows
+        Leave the sample of the rows out of the page, which then shows none of them.
     config
-        TOML file with the settings below and `table`, `bootstrap`, `audit`; flags overrule it.
+        TOML file with the settings below and `table`, `bootstrap`, `audit`, `quick`; flags overrule it.
     repeat
         Repeat the run that wrote this result.json; flags overrule its settings.
     out
@@ -110,19 +121,23 @@ def learn(
     """
     from acyclic.deadline import hold_interrupts
     from acyclic.report.folder import open_folder
+    from acyclic.trust.explaining import find_target
 
-    job = gather(table, settings, config, repeat, bootstrap, audit)
+    job = gather(table, settings, config, repeat, bootstrap=bootstrap, audit=audit, quick=quick)
     model = job.make_learner()
     name = out or Path(f"{job.name.split('.')[0]}-acyclic")
     with open_folder(name, force=force) as folder, job.connected(job.bootstrap):
         with output.progress() as stages:
             stages.stage("reading")
             data = job.read()
+        if target is not None:
+            find_target(data.names, target)
         with hold_interrupts() as ctrl_c:
             draws = job.name_draws(folder.target, model, data) if job.bootstrap else None
             with output.progress() as stages:
                 result, interrupted = _learn(job, model, data, stages, ctrl_c, draws)
-            return _finish(result, folder, name, draws, force, output) or _code(interrupted or ctrl_c.pressed)
+            failed = _finish(result, folder, name, draws, output, force=force, rows=not no_rows, target=target)
+            return failed or _code(interrupted or ctrl_c.pressed)
 
 
 @app.command
@@ -311,28 +326,45 @@ def simulate(
 
 @app.command
 def report(
-    result: Path, /, *, out: Path | None = None, title: str = "", output: Annotated[Output, Flat] = SHOWN
+    result: Path,
+    /,
+    *,
+    table: Path | None = None,
+    out: Path | None = None,
+    title: str = "",
+    no_rows: Switch = False,
+    output: Annotated[Output, Flat] = SHOWN,
 ) -> None:
     """Write the HTML report of a result again.
 
+    A result.json does not hold the table. With `--table` the page shows its rows too, and can learn again by itself.
+
     ```
     acyclic report sachs-graph/result.json --out sachs.html --title "Sachs 2005"
+    acyclic report sachs-graph/result.json --table sachs/table.csv --out sachs.html
     ```
 
     Parameters
     ----------
     result
         A result.json.
+    table
+        The table that it was learned from, which is read as it was then; another one is refused.
     out
         HTML file to write; beside the result by default.
     title
         Heading of the page.
+    no_rows
+        Leave the sample of the rows out of the page.
     """
     from acyclic.report import report as written
     from acyclic.result import load
 
     page = out or result.with_suffix(".html")
-    written(load(result), page, title=title)
+    found = load(result)
+    if table is not None:
+        found = found.with_table(gather(table, DEFAULTS, repeat=result).read())
+    written(found, page, title=title, rows=not no_rows)
     output.data({"page": str(page)}, "report")
     output.say(f"Written to {page}")
 
@@ -388,12 +420,8 @@ def _learn(
         model.set_params(time_limit=job.deadline.for_one_fit())
     result = job.learn(model, table)
     try:
-        if job.bootstrap and result.ended is not Ended.INTERRUPTED:
-            callback = stages.stage("bootstrap", steps=job.bootstrap)
-            found = job.bootstrap_edges(model, table, job.bootstrap, callback, draws)
-            result = result.with_evidence(confidence=found)
-        if job.audit and result.ended is not Ended.INTERRUPTED:
-            result = result.with_evidence(audit=job.audit_edges(model, table, stages.stage("audit")))
+        result = redraw(job, model, table, result, stages, draws)
+        result = examine(job, model, table, result, stages)
     except KeyboardInterrupt:
         if ctrl_c.presses > 1:
             raise
@@ -401,16 +429,26 @@ def _learn(
     return result, result.ended is Ended.INTERRUPTED
 
 
-def _finish(result: Result, folder: NewFolder, name: Path, draws: Path | None, force: bool, output: Output) -> int:
+def _finish(
+    result: Result,
+    folder: NewFolder,
+    name: Path,
+    draws: Path | None,
+    output: Output,
+    *,
+    force: bool,
+    rows: bool,
+    target: str | None,
+) -> int:
     """Write the folder, or where that fails another one, and show the result; 1 where it failed."""
     from acyclic.report.folder import write_folder
 
     failure = ""
     try:
-        write_folder(result, folder, force=force)
+        write_folder(result, folder, force=force, rows=rows)
     except (OSError, AcyclicError, MemoryError) as error:
         failure = f"{name} could not be written ({explain(error)}); {_rescue(result)}"
-    output.result(result)
+    output.result(result, target)
     if failure:
         complain(failure)
         return Exit.FAILED

@@ -157,6 +157,7 @@ class Run:
     statements: Mapping[str, Any] | None = None
     bootstrap: int | None = None
     audit: bool | None = None
+    quick: bool | None = None
     expected: str | None = None
     deadline: Deadline = field(init=False)
     cluster: Any = field(init=False, default=None)
@@ -179,6 +180,7 @@ class Run:
     def provenance(self) -> dict[str, Any]:
         """Plain values from which `repeated` makes the same run."""
         given = {**self.settings.given(), "bootstrap": self.bootstrap, "audit": self.audit}
+        given["quick"] = self.quick
         given = {name: value for name, value in given.items() if name not in _PLACE}
         if self.statements is not None:
             given["knowledge"] = dict(self.statements)
@@ -242,13 +244,14 @@ class Run:
         draws: int,
         callback: Callback | None = None,
         checkpoint: Path | None = None,
+        seconds: float | None = None,
     ) -> Bootstrap:
         """How often each edge comes back when the rows are drawn again; a fitted model is not fitted again."""
         from acyclic.trust.bootstrap import bootstrap
 
         spread: dict[str, Any] = {"n_jobs": self.settings.jobs, "cluster": self.cluster}
         kept: dict[str, Any] = {"callback": callback, "checkpoint": checkpoint}
-        return bootstrap(model, table, draws, **self._trusting(model), **spread, **kept)
+        return bootstrap(model, table, draws, **self._trusting(model, seconds), **spread, **kept)
 
     def name_draws(self, folder: Path, model: DagLearner, table: Table) -> Path:
         """Where the draws of this very run are kept until its folder is written: beside that."""
@@ -258,15 +261,17 @@ class Run:
         key = describe_draws(model, table, self.settings.seed or 0)
         return folder.with_name(f"{folder.name[:200]}-{digest(sorted(key.items()))[:12]}.draws")
 
-    def audit_edges(self, model: DagLearner, table: Table, callback: Callback | None = None) -> Audit:
+    def audit_edges(
+        self, model: DagLearner, table: Table, callback: Callback | None = None, seconds: float | None = None
+    ) -> Audit:
         """What the graph owes to units and assumptions; a fitted model is not fitted again."""
         from acyclic.trust.audit import audit
 
-        return audit(table, learner=model, **self._trusting(model), callback=callback)
+        return audit(table, learner=model, **self._trusting(model, seconds), callback=callback)
 
-    def _trusting(self, model: DagLearner) -> dict[str, Any]:
+    def _trusting(self, model: DagLearner, seconds: float | None = None) -> dict[str, Any]:
         first = model if hasattr(model, "verdict_") else None
-        return {"random_state": self.settings.seed or 0, "time_limit": self.deadline, "first": first}
+        return {"random_state": self.settings.seed or 0, "time_limit": self.deadline.sooner(seconds), "first": first}
 
     def _knowledge(self) -> Any:
         from acyclic.data.knowledge import Knowledge
@@ -279,8 +284,7 @@ def gather(
     flags: Settings,
     config: Path | None = None,
     repeat: Path | None = None,
-    bootstrap: int | None = None,
-    audit: bool | None = None,
+    **besides: Any,
 ) -> Run:
     """A run from a result to repeat, a TOML file and flags; the later overrule the earlier."""
     from acyclic.ranges import check_parameters
@@ -290,7 +294,7 @@ def gather(
     plain |= _of_toml(config) if config is not None else {}
     if table is None and "table" not in plain:
         table, flags = _find_table(flags)
-    flagged = {**flags.given(), "table": table, "bootstrap": bootstrap, "audit": audit}
+    flagged = {**flags.given(), "table": table, **besides}
     flagged = {name: value for name, value in flagged.items() if value is not None}
     check_parameters(flagged, _ranges())
     run = _run(plain | flagged)
@@ -319,6 +323,7 @@ def _run(plain: Mapping[str, Any]) -> Run:
         _statements(plain.get("knowledge")),
         plain.get("bootstrap"),
         plain.get("audit"),
+        plain.get("quick"),
     )
 
 
@@ -406,4 +411,4 @@ def _ranges() -> dict[str, Range]:
     ranges = {name: of(hint) for name, hint in get_type_hints(Settings).items()}
     ranges |= {"threshold": COMMON["threshold"], "time_limit": SECONDS, "seed": COMMON["random_state"], "jobs": JOBS}
     ranges["knowledge"] = PATH | MAPPING
-    return {"table": PATH, **ranges, "bootstrap": whole(least=0, most=MOST_DRAWS), "audit": FLAG}
+    return {"table": PATH, **ranges, "bootstrap": whole(least=0, most=MOST_DRAWS), "audit": FLAG, "quick": FLAG}

@@ -20,7 +20,6 @@ from rich.text import Text
 
 from acyclic.cli.schemas import FORMATS
 from acyclic.errors import make_legible
-from acyclic.facts import Orientation
 from acyclic.judging import words
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from acyclic.types import Progress as Moment
 
 MOST_EDGES = 25
+TEXTS = ("source", "target", "rests_on")
 
 
 @dataclass(frozen=True)
@@ -72,26 +72,28 @@ class Output:
             return
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
         for name, justify in header.items():
-            table.add_column(name, justify=justify)  # type: ignore[arg-type]
+            table.add_column(name, justify=justify, no_wrap=justify == "right")  # type: ignore[arg-type]
         for row in rows:
             table.add_row(*map(_text, row))
         Console(highlight=False).print(table)
 
-    def result(self, result: Result) -> None:
-        """Show a learned graph: verdict and strongest edges, or all of it as JSON."""
+    def result(self, result: Result, target: str | None = None) -> None:
+        """Show a learned graph: the verdict, what drives the target, strongest edges, facts; or all of it as JSON."""
         if self.json:
             write_text(result.to_json())
-        kinds = words.say_kinds(result.graph.names, result.kinds, result.levels)
-        self.say("\n".join([str(result.verdict), *([f"{kinds[0].upper()}{kinds[1:]}."] if kinds else []), ""]))
-        rows, sure = result.edges(), result.confidence is not None
-        header = {"from": "left", "": "left", "to": "left", "weight": "right"}
-        header |= {"this way": "right", "either way": "right"} if sure else {}
-        compared = bool(result.verdict.margins)
-        header |= {"margin": "right"} if compared else {}
+        paragraphs = result.verdict.paragraphs()
+        if target is not None:
+            paragraphs.append(str(result.explain(target)))
+        self.say("\n\n".join(paragraphs) + "\n")
+        rows, columns = result.edges(), result.shown_columns()
         shown = f", the {MOST_EDGES} strongest" if len(rows) > MOST_EDGES else ""
         if rows:
-            cells = [_cells(row, sure, compared) for row in rows[:MOST_EDGES]]
-            self.table(f"{len(rows)} edges{shown}", {**header, "direction rests on": "left"}, cells)
+            header = {title: "left" if name in TEXTS else "right" for name, title in columns.items()}
+            cells = [[words.show_cell(row, name) for name in columns] for row in rows[:MOST_EDGES]]
+            self.table(f"{len(rows)} edges{shown}", header, cells)
+        kinds = words.say_kinds(result.graph.names, result.kinds, result.levels)
+        facts = [line.text for line in words.say_verdict(result.verdict)]
+        self.say("\n".join(["Behind it:", *facts, *([f"{kinds[0].upper()}{kinds[1:]}."] if kinds else []), ""]))
 
     @contextmanager
     def progress(self) -> Iterator[Stages]:
@@ -161,13 +163,6 @@ def listed(folder: Path) -> str:
     names = sorted(entry.name for entry in folder.iterdir())
     page = f"\nReport: {folder / 'report.html'}" if "report.html" in names else ""
     return f"Written to {folder}: {', '.join(names)}{page}"
-
-
-def _cells(row: Mapping[str, Any], sure: bool, compared: bool) -> list[str]:
-    shares = [f"{row[name]:.0%}" for name in ("this_way", "either_way")] if sure else []
-    margin = ["" if row["margin"] is None else f"{row['margin']:.3g}"] if compared else []
-    rests_on = words.say_support(Orientation(row["support"]), row["turned"])
-    return [row["source"], "→", row["target"], f"{row['weight']:+.3g}", *shares, *margin, rests_on]
 
 
 def _text(text: str) -> Text:

@@ -21,6 +21,7 @@ from acyclic.graphs.reachability import add_edge
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, DagLearner
 from acyclic.ranges import (
+    ANYTHING,
     DRAWS,
     EDGES,
     FLAG,
@@ -42,6 +43,7 @@ from acyclic.ranges import (
     whole,
 )
 from acyclic.running import Key, digest
+from acyclic.trust.drawn import Drawn
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.workers import Harvest, Kept, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
@@ -64,7 +66,7 @@ SHAPE = record(
         "graph": EDGES,
         "notes": each(a_fact(Remark)),
     },
-    {"end": a_fact(Ended)},
+    {"end": a_fact(Ended), "drawn": ANYTHING},
 )
 
 
@@ -90,6 +92,8 @@ class Bootstrap:
         How the run ended.
     notes : tuple of Fact of Remark
         How the draws were made, and which were lost.
+    drawn : Drawn or None
+        The graphs of the first hundred draws, of which effects can be asked.
     """
 
     names: tuple[str, ...]
@@ -102,6 +106,7 @@ class Bootstrap:
     graph: Dag
     end: Fact[Ended] = COMPLETE
     notes: tuple[Fact[Remark], ...] = ()
+    drawn: Drawn | None = None
 
     def __post_init__(self) -> None:
         for name in ("edge", "weight", "lower", "upper"):
@@ -167,6 +172,7 @@ class Bootstrap:
             "graph": [list(edge) for edge in self.graph.edges()],
             "end": self.end.to_dict(),
             "notes": [note.to_dict() for note in self.notes],
+            **({} if self.drawn is None else {"drawn": self.drawn.to_dict()}),
         }
 
     @classmethod
@@ -187,7 +193,8 @@ class Bootstrap:
             notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             edge, weight, lower, upper = matrices
             counts = int(plain["draws"]), int(plain["requested"])
-            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes)
+            drawn = Drawn.from_dict(plain["drawn"], len(names)) if plain.get("drawn") is not None else None
+            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes, drawn)
         except (KeyError, ValueError) as error:
             raise InputError(f"these are no bootstrap frequencies of acyclic: {error}") from error
 
@@ -387,7 +394,8 @@ def _summarise(table: Table, first: Fit, harvest: Harvest, requested: int) -> Bo
         notes.append(Fact.of(Remark.NOT_CONVERGED, count=wild))
     graph, d = Dag(first.graph.weights, names), len(names)
     shares = _frequency(found, d), *_spread(found, d)
-    return Bootstrap(names, len(found), requested, *shares, graph, harvest.end, tuple(notes))
+    drawn = Drawn.of((draw.places, draw.weights) for draw in found)
+    return Bootstrap(names, len(found), requested, *shares, graph, harvest.end, tuple(notes), drawn)
 
 
 def note_rows(table: Table) -> list[Fact[Remark]]:
