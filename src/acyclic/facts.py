@@ -247,6 +247,8 @@ class Note(StrEnum):
     LOG = "log"
     WEIGHTS = "weights"
     STANDARDIZED = "standardized"
+    OUTLIERS = "outliers"
+    """Rows that are far from all others and were set aside; the values count them, and name a column that shows it."""
     FEW_ROWS_COLLINEAR = "few-rows-collinear"
     """There are no more rows than columns, so that some columns have to be determined by others."""
     MISSING = "missing"

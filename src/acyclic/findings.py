@@ -208,6 +208,7 @@ class Findings:
         """What a fitted learner found, with what it was fitted to."""
         trace = [{"step": point.step, "objective": point.objective, "h": point.h} for point in model.solution_.trace]
         origin = {"versions": list_versions(), "rows": table.moments.n, "data": table.digest}
+        used = rows_used(table, model.verdict_)
         return cls(
             graph=model.causal_graph_,
             verdict=model.verdict_,
@@ -215,11 +216,11 @@ class Findings:
             provenance={**provenance, **origin},
             curve={"trace": trace} if trace else None,
             alternatives=name_alternatives(model.rivals_, model.causal_graph_, model.verdict_),
-            deviations=_deviations(model, table),
+            deviations=_deviations(model, used),
             table=table,
             kinds=table.kinds,
             levels=table.levels,
-            **_fit(model, table),
+            **_fit(model, used),
         )
 
     @property
@@ -439,6 +440,11 @@ class Findings:
             str(verdict)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise InputError(f"{NO_RESULT}: the values of a fact in verdict do not fit its kind ({error})") from None
+
+
+def rows_used(table: Table, verdict: Verdict) -> Table:
+    """What a graph was learned from: the table, without the rows that were set aside if the verdict says so."""
+    return table.inliers if any(note.kind is Note.OUTLIERS for note in verdict.notes) else table
 
 
 def is_findings(text: str) -> bool:

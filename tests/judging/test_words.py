@@ -87,6 +87,11 @@ SENTENCES = {
     "'a' was replaced by its natural logarithm": Fact.of(Note.LOG, "a"),
     "'w' counts the rows": Fact.of(Note.WEIGHTS, "w"),
     "every column was scaled to mean 0 and variance 1": Fact.of(Note.STANDARDIZED),
+    "1 of 9 rows is far from all others (row 4 first; see 'a') and was set aside; outliers = keep uses it too": Fact.of(
+        Note.OUTLIERS, count=1, rows=9, first=4, columns=1, column="a"
+    ),
+    "2 of 9 rows are far from all others (row 4 first; see 'a' and 3 more columns) and were set aside; "
+    "outliers = keep uses them too": Fact.of(Note.OUTLIERS, count=2, rows=9, first=4, columns=4, column="a"),
     "'a' is missing in 1 of 6 rows (16.7 %)": Fact.of(Note.MISSING, "a", count=1, rows=6),
     "4 cells are missing, in 3 of 6 rows": Fact.of(Note.MISSING, cells=4, incomplete=3, rows=6),
     "4 cells are missing, in 3 of 6 rows; 2 rows were left out": Fact.of(

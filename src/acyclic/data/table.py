@@ -18,6 +18,7 @@ from acyclic.data.columns import column_notes
 from acyclic.data.kinds import Coding, Told, read_kinds, show_number
 from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
+from acyclic.data.outliers import find_outliers
 from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
 from acyclic.data.resampling import wishart
 from acyclic.data.sources import Misread, Source, check_numbers
@@ -25,7 +26,7 @@ from acyclic.data.text import TextFormat
 from acyclic.errors import Argument, InputError, Part, show_name
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.ranges import FLAG, MAPPING, NAMES, NONE, TEXT, takes
-from acyclic.types import Floats, Integers, Kind
+from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["READING", "Kind", "Table", "encode", "explain_no_rows", "read_table"]
 
@@ -33,6 +34,8 @@ _OF_READING = (
     *(Note.ENCODING, Note.ZERO_BYTES, Note.COMMENTS, Note.HEADER_OF_NUMBERS, Note.NO_HEADER, Note.RENAMED),
     *(Note.WRITTEN, Note.LEFT_OUT, Note.ONE_LEVEL, Note.MIXED, Note.DROPPED, Note.RESCALED, Note.LOG, Note.WEIGHTS),
 )
+# Of more values than this, 400 MB, nobody has to wait for a look at outliers.
+MOST_VALUES = 5e7
 _OF_MOMENTS = (Note.CONSTANT, Note.DUPLICATE, Note.COLLINEAR, Note.FEW_ROWS_COLLINEAR)
 
 
@@ -181,6 +184,22 @@ class Table(ABC):
             raise InputError(f"folds = {count!r}; give a number from 2 to {n // 2}, half of the rows")
         part = rng.permutation(n) % count
         return [Moments.from_array(self.rows(), self.names, part == k) for k in range(count)]
+
+    @cached_property
+    def inliers(self) -> Table:
+        """The table without rows that are far from all others, with a note on them; itself where there are none.
+
+        >>> X = np.random.default_rng(0).normal(size=(200, 2))
+        >>> X[3] = 1000.0
+        >>> kept = Table.open(X).inliers
+        >>> kept.n_rows, kept.notes[-1].kind.value, kept.inliers is kept
+        (199, 'outliers', True)
+        """
+        numeric = np.array([kind is Kind.CONTINUOUS for kind in self.kinds])
+        if not self.has_rows or not numeric.any() or self.n_rows * len(self.names) > MOST_VALUES:
+            return self
+        far, columns = find_outliers(self.rows(), numeric)
+        return _Inliers(self, far, columns) if far.any() else self
 
     def select(self, names: Sequence[str]) -> Table:
         """The named columns, in that order."""
@@ -516,6 +535,26 @@ class _Drawn(Table):
 
     def _hash(self) -> str:
         return _hash_step(self._base, "rows", hashlib.sha256(self._positions.astype("<i8").data).hexdigest())
+
+
+class _Inliers(_Drawn):
+    """The rows of another table without those that are far from all others."""
+
+    def __init__(self, base: Table, far: Bools, columns: Bools) -> None:
+        super().__init__(base, np.flatnonzero(~far))
+        names = np.array(base.names, dtype=object)[columns]
+        found = {"count": int(far.sum()), "rows": len(far), "first": int(far.argmax())}
+        self._said = Fact.of(Note.OUTLIERS, **found, columns=len(names), column=str(names[0]))
+        self.exponents = base.exponents
+
+    @property
+    def inliers(self) -> Table:
+        """Itself: what was far from these rows is gone."""
+        return self
+
+    def _note(self) -> Sequence[Fact[Note]]:
+        rest = [note for note in self._base.notes if note.kind not in _OF_MOMENTS]
+        return (*rest, *column_notes(self.moments), self._said)
 
 
 class _Selected(Table):

@@ -26,7 +26,7 @@ from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import DagLearner, Outliers
 from acyclic.learners.categorical import can_count, find_by_counts
 from acyclic.learners.equal_variance import EqualVariance
 from acyclic.learners.golem import Golem
@@ -83,6 +83,9 @@ class Auto(DagLearner):
         Price of a parent, in units of −2 log-likelihood: that of the extended BIC by default, which few false edges
         pass at any number of columns; see `price_of_parent`. "effects" lowers it where effects are small and
         conditional independence decides; see `price_by_effects`.
+    outliers : {"set-aside", "keep"}
+        Whether rows that are far from all others are left out, with a note, lest they make edges, curves and arrows;
+        heavy tails alone are none: see `acyclic.data.outliers`.
     start : array_like (d, d), optional
         Weights of a similar graph, as that of the whole table for a bootstrap draw: the search is one descent from its
         order then.
@@ -114,6 +117,7 @@ class Auto(DagLearner):
         effort: float | None = None,
         penalty: PenaltyChoice = "ebic",
         start: Floats | None = None,
+        outliers: Outliers = "set-aside",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -123,6 +127,7 @@ class Auto(DagLearner):
         self.effort = effort
         self.penalty = penalty
         self.start = start
+        self.outliers = outliers
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback

@@ -9,7 +9,7 @@ from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -60,6 +60,7 @@ COMMON: dict[str, Range] = {
     "device": an_instance("the name of a device, such as cpu", str),
     "knowledge": an_instance("a Knowledge", Knowledge) | PATH | NONE,
     "n_jobs": JOBS,
+    "outliers": one_of("set-aside", "keep"),
     "pruning": one_of(*PRUNING),
     "random_state": SEED,
     "standardize": FLAG,
@@ -71,6 +72,8 @@ COMMON: dict[str, Range] = {
 
 # Settings that change no answer, or are part of what it depends on under another name.
 APART = frozenset({"time_limit", "callback", "checkpoint", "n_jobs", "knowledge", "start"})
+
+Outliers: TypeAlias = Literal["set-aside", "keep"]
 
 # The price of a parent: a rule of `acyclic.scores.local.price_of_parent`, or a number.
 PENALTY = one_of("bic", "strong", "ebic") | number(least=0)
@@ -102,6 +105,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     knowledge: Any
     time_limit: float | Deadline | None
     callback: Callback | None
+    outliers: Outliers = "keep"
+    """What is done with rows that are far from all others; learners that set them aside have it as a setting."""
     mechanisms_: Any = None
     _model: Model | None = None
     _table: Table | None = None
@@ -146,8 +151,10 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self._check_parameters()
         table = self._open(X)
         mask = self._compile(table.names)
+        used = table.inliers if self.outliers == "set-aside" else table
         with hold_interrupts() as ctrl_c:
-            self._conclude(table, mask, self._find(table, mask, self._monitor(table, mask)))
+            self._conclude(used, mask, self._find(used, mask, self._monitor(table, mask)))
+            self.digest_ = table.digest
             if ctrl_c.pressed:
                 self._note_interrupt()
         end = self.solution_.end
@@ -158,7 +165,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def _conclude(self, table: Table, mask: Mask, found: Found) -> None:
         """Judge what was found."""
-        self.solution_, self.digest_ = found.solution, table.digest
+        self.solution_ = found.solution
         self.causal_graph_, self.verdict_, self.rivals_ = judge(table, mask, found)
         weights = self.causal_graph_.weights
         # Of very many columns one more matrix would be felt: then nobody may change this one.

@@ -17,7 +17,7 @@ from acyclic.discrete.fitted import Fitted
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
-from acyclic.learners.base import DagLearner
+from acyclic.learners.base import DagLearner, Outliers
 from acyclic.ranges import Range, number
 from acyclic.running import Monitor, State
 from acyclic.scores.additive import prune_parents
@@ -36,6 +36,9 @@ class Cam(DagLearner):
     ----------
     cutoff : float
         The p-value below which a parent stays.
+    outliers : {"set-aside", "keep"}
+        Whether rows that are far from all others are left out, with a note, lest they make edges, curves and arrows;
+        heavy tails alone are none: see `acyclic.data.outliers`.
     knowledge : Knowledge or path, optional
         Prior knowledge; the result always obeys it.
     time_limit : float, optional
@@ -64,11 +67,13 @@ class Cam(DagLearner):
         self,
         *,
         cutoff: float = 0.001,
+        outliers: Outliers = "set-aside",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.cutoff = cutoff
+        self.outliers = outliers
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback

@@ -13,6 +13,7 @@ from acyclic.data.table import Table
 from acyclic.discrete.lingam import lingam_order
 from acyclic.discrete.selection import select_parents
 from acyclic.facts import Ended, Orientation
+from acyclic.learners.base import Outliers
 from acyclic.learners.ordering import OrderLearner
 from acyclic.running import Monitor, State
 from acyclic.scores.local import PenaltyRule
@@ -33,6 +34,9 @@ class Lingam(OrderLearner):
         Price of a parent in the selection: see `acyclic.scores.local.price_of_parent`.
     threshold : float
         Weights below it, in absolute value, are cut; 0 for none.
+    outliers : {"set-aside", "keep"}
+        Whether rows that are far from all others are left out, with a note, lest they make edges, curves and arrows;
+        heavy tails alone are none: see `acyclic.data.outliers`.
     knowledge : Knowledge or path, optional
         Prior knowledge; the result always obeys it.
     time_limit : float, optional
@@ -61,12 +65,14 @@ class Lingam(OrderLearner):
         *,
         penalty: PenaltyRule = "ebic",
         threshold: float = 0.0,
+        outliers: Outliers = "set-aside",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
     ) -> None:
         self.penalty = penalty
         self.threshold = threshold
+        self.outliers = outliers
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback

@@ -21,6 +21,7 @@ from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
+from acyclic.learners.base import Outliers
 from acyclic.learners.categorical import find_by_counts
 from acyclic.learners.ordering import (
     EFFORT,
@@ -67,6 +68,9 @@ class OrderSearch(OrderLearner):
         How much to search beyond 20 columns, up to which the answer is proved best: 1 is a second or two for 50
         columns; 0 only goes downhill from one order. None is 1, or with a time limit as much as it allows: until many
         generations of orders found nothing better, or the limit is near.
+    outliers : {"set-aside", "keep"}
+        Whether rows that are far from all others are left out, with a note, lest they make edges, curves and arrows;
+        heavy tails alone are none: see `acyclic.data.outliers`.
     start : array_like (d, d), optional
         Weights of a similar graph: the search is one descent from its order then.
     time_limit : float, optional
@@ -112,6 +116,7 @@ class OrderSearch(OrderLearner):
         threshold: float = 0.0,
         effort: float | None = None,
         start: Floats | None = None,
+        outliers: Outliers = "set-aside",
         knowledge: Knowledge | str | os.PathLike[str] | None = None,
         time_limit: float | None = None,
         callback: Callback | None = None,
@@ -125,6 +130,7 @@ class OrderSearch(OrderLearner):
         self.threshold = threshold
         self.effort = effort
         self.start = start
+        self.outliers = outliers
         self.knowledge = knowledge
         self.time_limit = time_limit
         self.callback = callback

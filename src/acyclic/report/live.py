@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from acyclic._native.build import FOLDER, WASM, digest_wasm, find_inputs
-from acyclic.findings import Findings
+from acyclic.findings import Findings, rows_used
 from acyclic.trust.pricing import find_problem, is_linear_search
 from acyclic.types import Floats
 
@@ -70,7 +70,7 @@ def why_not_live(result: Findings) -> NotLive | None:
 def pack_problem(result: Findings) -> dict[str, Any]:
     """The problem of a result that can be live, as plain values; see `acyclic.discrete.refine.Nearby`."""
     assert result.table is not None
-    moments = result.table.moments
+    moments = rows_used(result.table, result.verdict).moments
     near = find_problem(result)
     d = len(near.canon)
     return {

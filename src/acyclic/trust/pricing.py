@@ -9,7 +9,7 @@ from acyclic.data.mask import Mask
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.refine import Nearby
 from acyclic.facts import Fact, Orientation, Standing
-from acyclic.findings import Findings
+from acyclic.findings import Findings, rows_used
 
 __all__ = ["find_problem", "is_linear_search", "price_knowledge"]
 
@@ -30,7 +30,8 @@ def find_problem(found: Findings) -> Nearby:
     assert found.table is not None
     equal = found.verdict.orientation is Orientation.EQUAL_VARIANCES
     noise = "equal" if equal else "unequal"
-    return Nearby.of(found.table.moments, found.graph.order, _price(found), noise=noise)  # type: ignore[arg-type]
+    moments = rows_used(found.table, found.verdict).moments
+    return Nearby.of(moments, found.graph.order, _price(found), noise=noise)  # type: ignore[arg-type]
 
 
 def price_knowledge(found: Findings, mask: Mask, seconds: float = SECONDS) -> Fact[Standing]:
@@ -50,8 +51,9 @@ def price_knowledge(found: Findings, mask: Mask, seconds: float = SECONDS) -> Fa
     if not is_linear_search(found) or found.verdict.threshold > 0 or table is None or table.moments.n < 3:
         return Fact.of(Standing.KNOWLEDGE_UNPRICED)
     problem, deadline = find_problem(found), Deadline(seconds)
+    moments = rows_used(table, found.verdict).moments
     try:
-        held, free = (problem.learn(table.moments, one, deadline=deadline).score for one in (mask, None))
+        held, free = (problem.learn(moments, one, deadline=deadline).score for one in (mask, None))
     except Stopped:
         return Fact.of(Standing.KNOWLEDGE_UNPRICED)
     # Beyond 20 columns the search without knowledge may be the unluckier one.

@@ -155,6 +155,14 @@ def _say_pooled(fact: Fact[Note]) -> str:
     return f"has {fact['count']} rare levels, {rows} in all, that count as {fact['level']!r}: {fact['listed']}"
 
 
+def _say_outliers(fact: Fact[Note]) -> str:
+    one = fact["count"] == 1
+    many = f"{fact['count']} of {fact['rows']:g} rows {'is' if one else 'are'} far from all others"
+    others = "" if fact["columns"] == 1 else f" and {fact['columns'] - 1} more columns"
+    what = f"{'was' if one else 'were'} set aside; outliers = keep uses {'it' if one else 'them'} too"
+    return f"{many} (row {fact['first']} first; see {fact['column']!r}{others}) and {what}"
+
+
 def _say_renamed(fact: Fact[Note]) -> str:
     return f"columns without a name, or with that of another, are called {_list_columns(fact.about)}"
 
@@ -207,6 +215,7 @@ _OF_A_TABLE: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     Note.ENCODING: lambda fact: f"the text is no UTF-8; it was read as {fact['encoding']}",
     Note.ZERO_BYTES: lambda fact: f"zero bytes passed over in the beginning of the text: {fact['count']}",
     Note.STANDARDIZED: lambda fact: "every column was scaled to mean 0 and variance 1",
+    Note.OUTLIERS: _say_outliers,
     Note.FEW_ROWS_COLLINEAR: _say_few_rows,
     Note.MISSING: _say_cells,
     Note.ROWS_LEFT_OUT: _say_cells,
