@@ -4,6 +4,7 @@ BIN := .venv/bin
 # What `acyclic[cli]` needs, which is all that the demo takes, and on top of it what the tests and linters need.
 READY := .venv/ready
 DEV := .venv/ready-dev
+SITE := .venv/ready-docs
 SOURCES := pyproject.toml pins.txt hatch_build.py src/acyclic/_native/build.py $(wildcard src/acyclic/_native/*.[ch] src/acyclic/_native/*/*.c)
 # $(call pinned,FILE) holds pip to these versions, in what it builds in isolation too: the second name is for new pips.
 pinned = PIP_CONSTRAINT=$(1) PIP_BUILD_CONSTRAINT=$(1)
@@ -17,7 +18,7 @@ TWO := -n 2 --dist worksteal
 # A shell that forbids bytecode would have each of the many processes of the tests compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: agreement demo test test-fast test-cpus test-floors test-package sanitize lint format bench reproduce figures handoff screenshots clean
+.PHONY: agreement demo docs test test-gallery test-fast test-cpus test-floors test-package sanitize lint format bench reproduce figures handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -51,6 +52,7 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md docs src examples benchmarks
 
 format: $(DEV)
 	$(BIN)/ruff format .
@@ -72,6 +74,19 @@ reproduce: $(DEV)
 figures: $(DEV)
 	$(BIN)/acyclic reproduce all --draw --from docs/reproduction/results.parquet --out docs/reproduction
 
+# The site in build/docs, from nothing but this tree. Pages whose text and package are as before are not run again.
+docs: $(SITE) build/figures/summary.md
+	$(BIN)/python docs/site.py
+
+# The figures of the reproduction, for the site; they change with the rows that they are drawn from.
+build/figures/summary.md: docs/reproduction/results.parquet | $(SITE)
+	$(BIN)/acyclic reproduce all --draw --from $< --out $(@D) --quiet
+	touch $@
+
+# Every example of the gallery as a notebook, which asserts what it shows, and every page of the site.
+test-gallery: $(SITE)
+	$(ONE_THREAD) $(PYTEST) $(TWO) tests/docs
+
 # Needs Debian's chromium, as the browser tests do.
 screenshots: $(DEV)
 	$(BIN)/python docs/make_screenshots.py
@@ -84,6 +99,10 @@ $(READY): $(SOURCES)
 $(DEV): $(READY)
 	$(PINNED) $(BIN)/python $(INSTALL) -e '.[dev]'
 	$(BIN)/python src/acyclic/_native/build.py --wasm
+	touch $@
+
+$(SITE): $(DEV)
+	$(PINNED) $(BIN)/python $(INSTALL) -e '.[docs]'
 	touch $@
 
 # Needs gcc. Python itself leaks at exit by intent, so that leaks.c counts those of the kernels; libstdc++ comes with
