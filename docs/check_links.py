@@ -1,6 +1,6 @@
 """Check a built site without a network: every link and every anchor inside it, and that it loads nothing from outside.
 
-    python docs/check_links.py build/docs
+python docs/check_links.py build/docs
 """
 
 import sys

@@ -18,7 +18,7 @@ sys.path[:0] = [str(ROOT / "src")]
 
 import acyclic  # noqa: E402
 
-project, author, copyright = "acyclic", "The acyclic developers", "The acyclic developers"  # noqa: A001
+project, author, copyright = "acyclic", "The acyclic developers", "The acyclic developers"
 version = release = acyclic.__version__
 language = "en-GB"
 
@@ -147,7 +147,9 @@ def _find(target, module, owner):
         if isinstance(kind, type):
             for base in kind.__mro__:
                 homes += [f"{base.__module__}.{target}", f"{base.__module__}.{base.__qualname__}.{target}"]
-    homes += [f"{home}.{target}" for home in ("acyclic", "acyclic.types", "acyclic.facts", "acyclic.report", "builtins")]
+    homes += [
+        f"{home}.{target}" for home in ("acyclic", "acyclic.types", "acyclic.facts", "acyclic.report", "builtins")
+    ]
     homes += [f"{home}.{target}" for home in sorted(sys.modules) if home.startswith("acyclic.")]
     return next((value for value in map(_import, homes) if value is not None), None)
 

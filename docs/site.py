@@ -20,9 +20,10 @@ DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
 sys.path[:0] = [str(DOCS), str(ROOT / "src")]
 
-import acyclic  # noqa: E402
 from check_links import check_site  # noqa: E402
 from snippets import fill, find_blocks  # noqa: E402
+
+import acyclic  # noqa: E402
 
 SOURCE, OUTPUT = ROOT / "build" / "site", ROOT / "build" / "docs"
 ANSWERS, FIGURES = ROOT / "build" / "snippets", ROOT / "build" / "figures"
