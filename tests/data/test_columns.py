@@ -140,6 +140,36 @@ def test_codes_are_few_integers_in_many_rows():
     assert kinds_of(values_of((np.arange(49.0) % 10)[:, None])).kinds == (Kind.CONTINUOUS,)
 
 
+@pytest.mark.parametrize("cuts", [[20], [0, 1, 7, 7, 59], [60]])
+def test_what_is_seen_of_parts_is_merged_into_what_is_seen_of_all(cuts):
+    codes, labels = np.arange(60.0) % 7, np.arange(60.0) % 20
+    rows = np.column_stack([RNG.standard_normal(60), codes, labels, codes == 3, np.where(codes == 1, -0.5, codes)])
+    rows[5, 0], rows[17, 1] = np.nan, np.nan
+    weights = RNG.integers(1, 4, 60).astype(float)
+    names = ("x", "codes", "labels", "two", "mixed")
+    whole, merged = ColumnValues(names, ["labels"]), ColumnValues(names, ["labels"])
+    whole.add(rows, weights)
+    for part, share in zip(np.split(rows, cuts), np.split(weights, cuts)):
+        one = ColumnValues(names, ["labels"])
+        one.add(part, share)
+        merged.merge(one)
+    assert merged.digest() == whole.digest() and merged.seen() == whole.seen()
+    assert merged.n_rows == 60 and [one.counts is None for one in merged.seen()] == [True, False, False, False, True]
+
+
+def test_a_part_of_zeros_and_an_order_of_parts_change_the_digest():
+    parts = np.zeros((2, 1)), np.array([[0.0], [1.0]]), np.array([[2.0]])
+    digests = set()
+    for order in ((0, 1, 2), (1, 0, 2), (2, 1, 0), (1, 2), (0, 2)):
+        merged = ColumnValues(("x",))
+        for at in order:
+            one = ColumnValues(("x",))
+            one.add(parts[at], None)
+            merged.merge(one)
+        digests.add(merged.digest())
+    assert len(digests) == 5
+
+
 def test_the_digest_is_that_of_the_values_whatever_the_blocks_layout_or_nan():
     rows = np.where(RNG.random((60, 3)) < 0.1, np.nan, RNG.standard_normal((60, 3)))
     weights = RNG.random(60) + 0.5

@@ -253,10 +253,17 @@ class Caller:
         assert count == len(np.unique(labels)) and 1 <= work[0] <= d
         self.check_guards()
 
+    def hash_values(self, d):
+        columns = self.floats(d, int(self.rng.integers(1, 40)))
+        state = self.guard(self.rng.integers(2**61 - 1, size=(d, 2), dtype=np.uint64))
+        library().hash_values(d, columns.shape[1], address(columns), address(state))
+        assert state.max() < 2**61 - 1
+        self.check_guards()
+
 
 KERNELS = (
     *("elastic_net", "select_parents", "screen_candidates", "polish_order", "order_search", "exact"),
-    "strong_components",
+    *("strong_components", "hash_values"),
 )
 
 

@@ -13,6 +13,7 @@ from acyclic._native.exact import EXACT_NODES, Around, ExactTables
 from acyclic._native.order import Candidates, OrderChain, polish_order
 from acyclic._native.screening import screen_candidates
 from acyclic._native.selection import select_parents
+from acyclic._native.values import hash_values, join_hashes
 from acyclic._native.watching import Flag, run_watched
 
 __all__ = [
@@ -28,6 +29,8 @@ __all__ = [
     "OrderChain",
     "elastic_net",
     "elastic_nets",
+    "hash_values",
+    "join_hashes",
     "polish_order",
     "run_watched",
     "screen_candidates",

@@ -46,6 +46,8 @@ EXPORT const char *kernels_digest(void);
 
 EXPORT int strong_components(int d, const uint8_t *support, int32_t *labels, int32_t *work);
 
+EXPORT void hash_values(int64_t d, int64_t n, const double *columns, uint64_t *h);
+
 EXPORT int64_t elastic_net(int d, int first, int last, const double *Q, const double *c, const double *G,
                            const double *L1, const double *ridge, const double *lower, const double *upper, double *B,
                            double tolerance, int max_rounds, int shared, int loops, const volatile int32_t *stop);

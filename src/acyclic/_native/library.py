@@ -18,7 +18,9 @@ from acyclic.facts import Ended, Fact
 NO_MEMORY, STOPPED = -1, -2
 """What kernels return instead of a count: see kernels.h."""
 
-FLOAT, INT32, INT64, UINT32, UINT8 = (np.dtype(kind) for kind in (np.float64, np.int32, np.int64, np.uint32, np.uint8))
+FLOAT, INT32, INT64, UINT32, UINT64, UINT8 = (
+    np.dtype(kind) for kind in (np.float64, np.int32, np.int64, np.uint32, np.uint64, np.uint8)
+)
 
 _ARRAY = c_void_p
 _REGRESSION = [c_double, c_double, _ARRAY, _ARRAY, _ARRAY]
@@ -29,6 +31,7 @@ _REGRESSION = [c_double, c_double, _ARRAY, _ARRAY, _ARRAY]
 SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kernels_digest": (c_char_p, []),
     "strong_components": (c_int, [c_int, _ARRAY, _ARRAY, _ARRAY]),
+    "hash_values": (None, [c_int64, c_int64, _ARRAY, _ARRAY]),
     "elastic_net": (c_int64, [c_int] * 3 + [_ARRAY] * 8 + [c_double, c_int, c_int, c_int, _ARRAY]),
     "select_parents": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, c_int, _ARRAY, _ARRAY, _ARRAY]),
     "polish_order": (c_int, [c_int] + [_ARRAY] * 4 + [c_int, c_int, c_double, _ARRAY]),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from acyclic._native import hash_values, join_hashes
 from acyclic.data.dependence import NOTED
 from acyclic.data.kinds import FEW_VALUES, MOST_LABELS, Seen
 from acyclic.data.moments import Moments
 from acyclic.facts import Fact, Note
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["ColumnValues", "column_notes"]
+__all__ = ["DIGEST", "ColumnValues", "column_notes"]
 
+DIGEST: Final = "v2:"
+"""How digests of the values of tables begin; results that were written earlier have others, of another kind."""
 # Values that are looked at first: enough to tell that a column does not hold a few integers, if it does not.
 _GLANCE: Final = 32
 # Beyond it whole numbers are no codes.
@@ -31,7 +34,8 @@ _MOST_TERMS: Final = 6
 class ColumnValues:
     """What is to be said of the values themselves: their digest, and how often each comes where they are few.
 
-    Independent of the blocks in which the rows come, and of the source.
+    Independent of the blocks in which the rows come, and of the source; what was seen of the rows that follow can be
+    merged into it.
 
     Parameters
     ----------
@@ -44,8 +48,9 @@ class ColumnValues:
 
     def __init__(self, names: tuple[str, ...], many: Collection[str] = ()) -> None:
         self.names, self.n_rows = names, 0
-        self._hashes = [hashlib.sha256() for _ in names]
-        self._weights = hashlib.sha256()
+        # The last is that of the weights.
+        self._hashes = np.zeros((len(names) + 1, 2), dtype=np.uint64)
+        self._weighted = False
         self._counts: dict[int, dict[float, float]] = {column: {} for column in range(len(names))}
         self._most = [MOST_LABELS if name in many else FEW_VALUES for name in names]
         self._whole = np.ones(len(names), dtype=bool)
@@ -54,23 +59,33 @@ class ColumnValues:
     def add(self, rows: Floats, weights: Floats | None, *, has_gaps: bool = True, complete_only: bool = False) -> None:
         """Add rows (k, d) as they are; ``has_gaps`` if NaN may stand in them, ``complete_only`` to count no others."""
         self.n_rows += len(rows)
-        columns = np.ascontiguousarray(rows.T, dtype="<f8")
+        columns = np.ascontiguousarray(rows.T, dtype=np.float64)
         absent = np.isnan(columns) if has_gaps else None
         if absent is not None and absent.any():
             # There are many NaN, and which one marks a missing cell depends on the source.
             columns = np.where(absent, np.nan, columns)
         else:
             absent = None
-        for digest, column in zip(self._hashes, columns):
-            digest.update(column.data)
+        hash_values(columns, self._hashes[:-1])
         if weights is not None:
-            self._weights.update(np.ascontiguousarray(weights, dtype="<f8").data)
+            self._weighted = True
+            hash_values(np.ascontiguousarray(weights, dtype=np.float64)[None], self._hashes[-1:])
         if complete_only and absent is not None:
             whole = ~absent.any(axis=0)
             columns, weights = columns[:, whole], None if weights is None else weights[whole]
         if columns.shape[1]:
             self._look(columns)
             self._count(columns, weights)
+
+    def merge(self, later: ColumnValues) -> None:
+        """Add what was seen of the rows that follow, elsewhere."""
+        self._hashes = join_hashes(self._hashes, later._hashes, later.n_rows)
+        self.n_rows += later.n_rows
+        self._weighted |= later._weighted
+        self._whole &= later._whole
+        self._negative |= later._negative
+        for column in list(self._counts):
+            self._add_counts(column, later._counts.get(column))
 
     def _look(self, columns: Floats) -> None:
         """Which columns still hold whole numbers only, and which negative ones."""
@@ -86,24 +101,27 @@ class ColumnValues:
             last = number == columns.shape[1]
             for column in list(self._counts):
                 found = _tally(columns[column, :number], None if weights is None else weights[:number])
-                counts, whole = self._counts[column], self._whole[column]
-                most = self._most[column] if whole or self._most[column] > FEW_VALUES else 2
-                if len(counts.keys() | found.keys()) > most:
-                    del self._counts[column]
-                elif last:
-                    for value, count in found.items():
-                        counts[value] = counts.get(value, 0) + count
+                self._add_counts(column, found, only_look=not last)
+
+    def _add_counts(self, column: int, found: Mapping[float, float] | None, *, only_look: bool = False) -> None:
+        """Add counts of values, unless there are too many in all; None stands for too many."""
+        counts, whole = self._counts[column], self._whole[column]
+        most = self._most[column] if whole or self._most[column] > FEW_VALUES else 2
+        if found is None or len(counts.keys() | found.keys()) > most:
+            del self._counts[column]
+        elif not only_look:
+            for value, count in found.items():
+                counts[value] = counts.get(value, 0) + count
 
     def find_zeros(self) -> Bools:
         """Which columns (d,) are 0 throughout."""
         return np.array([set(self._counts.get(column, ())) == {0.0} for column in range(len(self.names))])
 
     def digest(self, **steps: Any) -> str:
-        """SHA-256 of names, number of rows, the values of each column, weights, and what is done with them."""
-        hashes = [digest.hexdigest() for digest in (*self._hashes, self._weights)]
+        """SHA-256 of names, number of rows, hashes of the values of each column, weights, and what is done with them."""
         done = {step: value for step, value in steps.items() if value}
-        content = [self.names, self.n_rows, hashes, *([done] if done else [])]
-        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
+        content = [self.names, self.n_rows, self._hashes.tolist(), self._weighted, *([done] if done else [])]
+        return DIGEST + hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def seen(self) -> list[Seen]:
         """What was seen of each column."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from acyclic.data.columns import column_notes
+from acyclic.data.columns import DIGEST, column_notes
 from acyclic.data.kinds import Coding, Told, read_kinds, show_number
 from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
@@ -62,8 +62,9 @@ class Table(ABC):
     notes : tuple of Fact
         Remarks on columns, of kinds in `acyclic.facts.Note`; ``about`` is empty if the whole table is meant.
     digest : str
-        SHA-256 of the names and values of the columns, the weights, and what was done with them: the same for the same
-        content on every machine, whatever the kind of source.
+        SHA-256 of the names of the columns, hashes of their values and of the weights, and what was done with them: the
+        same for the same content on every machine, whatever the kind of source and the parts that it was read in. It
+        tells tables apart that differ by mistake; who wants to can make two of one digest.
 
     Examples
     --------
@@ -484,11 +485,11 @@ class _Read(Table):
     def _make_rows(self) -> Floats:
         kept = self._content.kept
         if kept is not None:
-            rows, digest = join_rows(kept, len(self.names)), self.digest
+            rows, digest = join_rows(kept, len(self.names)), self._content.digest
             self._content = self._content._replace(kept=None)
         elif self._reading is not None:
             rows, digest = self._reading.read_rows()
-        if digest != self.digest:
+        if digest != self._content.digest:
             raise InputError("the table has changed since its moments were read; read it again")
         return rows if len(rows) == self.moments.n else rows[~np.isnan(rows).any(axis=1)]
 
@@ -643,4 +644,4 @@ class _Scaled(_Rescaled):
 
 
 def _hash_step(base: Table, *step: Any) -> str:
-    return hashlib.sha256(json.dumps([base.digest, *step]).encode()).hexdigest()
+    return DIGEST + hashlib.sha256(json.dumps([base.digest, *step]).encode()).hexdigest()
