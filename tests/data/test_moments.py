@@ -452,3 +452,33 @@ def test_equality_digest_and_repr_follow_the_content():
     assert Moments(4.0, [0.0], [[0.0]]) == Moments(4, [-0.0], [[0.0]])
     assert Moments(4.0, [0.0], [[0.0]]).digest() == Moments(4, [-0.0], [[0.0]]).digest()
     assert repr(Moments.from_array(np.eye(6))) == "Moments(n=6, d=6: x0, x1, x2, x3, …)"
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("policy", ["error", "drop-rows", "pairwise", "em"])
+def test_sums_of_parts_are_merged_into_those_of_all_rows(policy, weighted):
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 5)) + [1e6, -3.0, 0.0, 7.0, 1e-3]
+    rows[:, 3] = 7.1
+    rows[200:, 0] += 5.0
+    if policy != "error":
+        rows[rng.random(rows.shape) < 0.1] = np.nan
+        rows[:40, 1] = np.nan
+    weights = rng.integers(1, 4, 300).astype(float)
+    whole, merged = Accumulator("abcde", policy), Accumulator("abcde", policy)
+    whole.add(rows, weights if weighted else None)
+    for part, share in zip(np.split(rows, [0, 40, 41, 200]), np.split(weights, [0, 40, 41, 200])):
+        one = Accumulator("abcde", policy)
+        one.add(part, share if weighted else None)
+        one.close()
+        kept = pickle.dumps(one)
+        merged.merge(pickle.loads(kept))
+        assert pickle.dumps(one) == kept
+    (expected, notes), (found, also) = whole.finish(), merged.finish()
+    scale = np.sqrt(np.diag(expected.covariance))
+    scale[3] = 1.0
+    np.testing.assert_allclose(found.mean / scale, expected.mean / scale, rtol=1e-12, atol=1e-12)
+    difference = (found.covariance - expected.covariance) / np.outer(scale, scale)
+    assert np.abs(difference).max() < 1e-12 and found.n == pytest.approx(expected.n, rel=1e-14)
+    assert [note.kind for note in also] == [note.kind for note in notes]
+    assert found.constant.tolist() == [False, False, False, True, False] and found.covariance[3, 3] == 0.0

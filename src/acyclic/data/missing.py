@@ -51,25 +51,46 @@ class Incomplete:
     """
 
     def __init__(self, names: Sequence[str], missing: Missing) -> None:
-        self._names, self._missing, d = names, missing, len(names)
-        self._counts, self._first, self._second = (np.zeros((d, d)) for _ in range(3))
+        self._names, self._missing = names, missing
+        self._sums: Floats | None = None
         self._patterns: dict[bytes, Floats] = {}
         self._n: float = 0
+
+    @property
+    def _of_pairs(self) -> Floats:
+        """Counts, first and second sums (3, d, d) of pairs of columns; most tables need none."""
+        if self._sums is None:
+            self._sums = np.zeros((3, len(self._names), len(self._names)))
+        return self._sums
 
     def add(self, rows: Floats, weights: Floats | None) -> None:
         """Add rows (k, d), of which each pair of columns counts where both have a value."""
         present = ~np.isnan(rows)
         mask, values = present.astype(np.float64), np.where(present, rows, 0.0)
         share = np.ones(len(rows)) if weights is None else weights
-        self._counts += mask.T @ (mask * share[:, None])
-        self._first += values.T @ (mask * share[:, None])
-        self._second += values.T @ (values * share[:, None])
+        counts, first, second = self._of_pairs
+        counts += mask.T @ (mask * share[:, None])
+        first += values.T @ (mask * share[:, None])
+        second += values.T @ (values * share[:, None])
 
     def add_complete(self, n: float, mean: Floats, scatter: Floats) -> None:
         """Add the sums of complete rows: their count, mean and scatter about that mean."""
-        self._counts += n
-        self._first += n * mean[:, None]
-        self._second += scatter + n * np.outer(mean, mean)
+        counts, first, second = self._of_pairs
+        counts += n
+        first += n * mean[:, None]
+        second += scatter + n * np.outer(mean, mean)
+
+    def merge(self, later: Incomplete, step: Floats) -> None:
+        """Add sums of rows about another origin, which is ``step`` (d,) further than this one."""
+        if later._sums is not None:
+            counts, first, second = later._sums
+            moved = second + step[:, None] * first.T + first * step + np.outer(step, step) * counts
+            self._of_pairs[...] += np.array([counts, first + step[:, None] * counts, moved])
+        self._n += later._n
+        for key, factor in later._patterns.items():
+            moved = factor.copy()
+            moved[:, 1:] += factor[:, :1] * step[_present(key, len(step))]
+            self._extend(key, moved)
 
     def add_patterns(self, rows: Floats, weights: Floats | None) -> None:
         """Extend each pattern's factor of [√w, √w·x], x its observed columns; only its Gram matrix matters."""
@@ -80,28 +101,33 @@ class Incomplete:
         for key, chosen in zip(keys, members):
             values = rows[np.ix_(chosen, np.flatnonzero(present[chosen[0]]))]
             factor = np.column_stack([np.ones(len(chosen)), values]) * root[chosen, None]
-            if (old := self._patterns.get(key.tobytes())) is not None:
-                factor = np.vstack([old, factor])
-            tall = len(factor) > factor.shape[1]
-            self._patterns[key.tobytes()] = np.asarray(np.linalg.qr(factor, mode="r")) if tall else factor
+            self._extend(key.tobytes(), factor)
+
+    def _extend(self, key: bytes, factor: Floats) -> None:
+        """Add rows to the factor of a pattern."""
+        if (old := self._patterns.get(key)) is not None:
+            factor = np.vstack([old, factor])
+        tall = len(factor) > factor.shape[1]
+        self._patterns[key] = np.asarray(np.linalg.qr(factor, mode="r")) if tall else factor
 
     def finish(self, origin: Floats) -> tuple[RawMoments, list[Fact[Note]]]:
         """Moments of all rows added, and what was done about the missing cells."""
-        for one, other in np.argwhere(self._counts < 2)[:1]:
+        counts, first, second = self._of_pairs
+        for one, other in np.argwhere(counts < 2)[:1]:
             pair = f"{self._names[one]!r} and {self._names[other]!r}"
             raise InputError(f"fewer than 2 rows have both {pair}: their covariance is unknown; drop one of them")
-        mean = np.diag(self._first / self._counts)
-        covariance = (self._second - self._first * self._first.T / self._counts) / self._counts
+        mean = np.diag(first / counts)
+        covariance = (second - first * first.T / counts) / counts
         np.fill_diagonal(covariance, np.maximum(np.diag(covariance), 0.0))
         # Moments refuse what is not finite, and say so better than an eigenvalue solver would.
         if not np.isfinite(covariance).all():
-            return RawMoments(self._counts[0, 0], origin + mean, covariance), []
+            return RawMoments(counts[0, 0], origin + mean, covariance), []
         complete = self._from_pairs if self._missing == "pairwise" else self._from_patterns
         found, facts = complete(mean, covariance)
         return found._replace(mean=origin + found.mean), facts
 
     def _from_pairs(self, mean: Floats, covariance: Floats) -> tuple[RawMoments, list[Fact[Note]]]:
-        d, pairs = len(mean), self._counts[np.triu_indices(len(mean), 1 if len(mean) > 1 else 0)]
+        d, pairs = len(mean), self._of_pairs[0][np.triu_indices(len(mean), 1 if len(mean) > 1 else 0)]
         n = float(len(pairs) / np.sum(1 / pairs))
         facts = [Fact.of(Note.PAIRWISE, fewest=float(pairs.min()), most=float(pairs.max()), n=n)]
         deviation = np.sqrt(np.diag(covariance))
@@ -125,9 +151,14 @@ class Incomplete:
 
     def _standardise_patterns(self, shift: Floats, scale: Floats) -> Iterator[tuple[Bools, Floats]]:
         for key, factor in self._patterns.items():
-            present = np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=len(scale)).astype(bool)
+            present = _present(key, len(scale))
             values = (factor[:, 1:] - factor[:, :1] * shift[present]) / scale[present]
             yield present, np.column_stack([factor[:, 0], values])
+
+
+def _present(key: bytes, d: int) -> Bools:
+    """The columns (d,) that a pattern has."""
+    return np.unpackbits(np.frombuffer(key, dtype=np.uint8), count=d).astype(bool)
 
 
 class GaussianFit(NamedTuple):

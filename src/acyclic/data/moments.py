@@ -320,8 +320,7 @@ class Accumulator:
 
     def finish(self) -> tuple[Moments, list[Fact[Note]]]:
         """Moments of all rows added, with notes on what was missing and what was done about it."""
-        if self._n_waiting:
-            self._add_block(self._take(self._n_waiting))
+        self.close()
         self._check_enough()
         notes = list(self._note_absences())
         with np.errstate(over="ignore", invalid="ignore"):
@@ -332,6 +331,48 @@ class Accumulator:
                 self._incomplete.add_complete(*self._complete)
             found, done = self._incomplete.finish(self._origin)
             return Moments(*found, self.names), [*notes, *done]
+
+    def close(self) -> None:
+        """Add the rows that wait for a full block: what follows is merged, not added."""
+        if self._n_waiting:
+            self._add_block(self._take(self._n_waiting))
+        self._buffer = np.empty((0, len(self.names)))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def merge(self, later: Accumulator) -> None:
+        """Add the sums of the rows that follow, which were added elsewhere; both are closed, the other stays as it is.
+
+        Each has sums about an origin of its own: where both have a value in a column, the other's are moved.
+        """
+        self.close()
+        later.close()
+        self.n_rows += later.n_rows
+        self.n_incomplete += later.n_incomplete
+        self.n_empty += later.n_empty
+        self._absent += later._absent
+        self._origin = np.where(self._unsettled, later._origin, self._origin)
+        self._unsettled = self._unsettled & later._unsettled
+        step = np.where(later._unsettled, 0.0, later._origin - self._origin)
+        if later._complete is not None:
+            moved = later._complete._replace(mean=later._complete.mean + step)
+            self._complete = moved.copy() if self._complete is None else _merge(self._complete, moved)
+        self._has_holes |= later._has_holes
+        self._incomplete.merge(later._incomplete, step)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Of a symmetric matrix a half travels.
+        sums = self._complete
+        packed = None if sums is None else sums._replace(scatter=sums.scatter[np.triu_indices(len(self.names))])
+        return {**self.__dict__, "_complete": packed, "_buffer": np.empty((0, len(self.names)))}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._complete is not None:
+            d = len(self.names)
+            scatter, upper = np.empty((d, d)), np.triu_indices(d)
+            scatter[upper] = self._complete.scatter
+            scatter.T[upper] = self._complete.scatter
+            self._complete = self._complete._replace(scatter=scatter)
 
     def _take(self, count: int) -> list[_Piece]:
         """So many of the rows that wait, in their pieces."""
@@ -462,6 +503,9 @@ class _Sums(NamedTuple):
     n: float
     mean: Floats
     scatter: Floats
+
+    def copy(self) -> _Sums:
+        return _Sums(self.n, self.mean.copy(), self.scatter.copy())
 
     def moments(self, names: tuple[str, ...], origin: Floats | float = 0.0) -> Moments:
         """The moments; the scatter becomes the covariance, for of a wide table one more matrix would be felt."""
