@@ -254,6 +254,8 @@ class Note(StrEnum):
     MISSING = "missing"
     """Of a column, or of the table if no column is named."""
     ROWS_LEFT_OUT = "rows-left-out"
+    SAMPLED = "sampled"
+    """Some of the rows stand for all."""
     PAIRWISE = "pairwise"
     REPAIRED = "repaired"
     EM = "em"
@@ -269,6 +271,8 @@ class NoRows(StrEnum):
     INCOMPLETE = "incomplete"
     """Cells are missing, and the rows that have them were not left out."""
     TOO_LARGE = "too-large"
+    ELSEWHERE = "elsewhere"
+    """They are in partitions on a cluster, and stay there."""
 
 
 class Caution(StrEnum):
@@ -311,6 +315,10 @@ class Remark(StrEnum):
     """What a reader of repeated fits should know."""
 
     PARAMETRIC = "parametric"
+    REDRAWN = "redrawn"
+    """The draws were made on a cluster, where the rows are."""
+    SAMPLED = "sampled"
+    """What needs rows had some of them."""
     CUT_SHORT = "cut-short"
     LOST = "lost"
     NOT_CONVERGED = "not-converged"

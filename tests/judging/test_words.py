@@ -97,6 +97,7 @@ SENTENCES = {
     "4 cells are missing, in 3 of 6 rows; 2 rows were left out": Fact.of(
         Note.ROWS_LEFT_OUT, cells=4, incomplete=3, rows=6, left_out=2
     ),
+    "100 of 600 rows, drawn at random, stand for all": Fact.of(Note.SAMPLED, rows=100, of=600),
     "each covariance is that of the rows that have both columns, 7 to 9 rows; n = 7.5 is the harmonic mean of these": (
         Fact.of(Note.PAIRWISE, fewest=7.0, most=9.0, n=7.5)
     ),

@@ -9,12 +9,12 @@ import pytest
 
 from acyclic.cli import main
 from acyclic.cli.settings import Settings, gather
+from acyclic.data.cluster import Scheduler
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.learners.base import DagLearner
 from acyclic.trust import workers
 from acyclic.trust.bootstrap import bootstrap
-from acyclic.trust.workers import Scheduler
 
 FILES = ("tls_ca", "tls_cert", "tls_key")
 

@@ -101,8 +101,8 @@ def reproduce(
     """
     if list_:
         return _list(output)
+    from acyclic.data.cluster import Scheduler
     from acyclic.experiments.store import Store
-    from acyclic.trust.workers import Scheduler
 
     sizes, eaten = _split_sizes(nodes)
     _check_flags(runs=runs, jobs=jobs, time_limit=time_limit)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 READING = (
     *("columns", "drop", "log", "standardize", "weights", "missing", "strict"),
-    *("header", "separator", "decimal", "encoding", "null_values", "sheet", "kinds"),
+    *("header", "separator", "decimal", "encoding", "null_values", "sheet", "kinds", "partials"),
 )
 
 # Where repeated fits are computed: no part of what a run is, and nothing that a file from others should decide.
@@ -112,7 +112,10 @@ class Settings:
     jobs
         Processes for repeated fits; -1 for all processors.
     cluster
-        Address of a Dask scheduler for repeated fits.
+        Address of a Dask scheduler for repeated fits; a folder of Parquet files is read by its workers, which have to
+        see it, and rows stay there.
+    partials
+        Folder that keeps partial results of such a table: the same command goes on from them.
     tls_ca, tls_cert, tls_key
         PEM files for a cluster at a tls:// address: its certificate authority, and a certificate of that with its key.
     """
@@ -139,6 +142,7 @@ class Settings:
     seed: Whole | None = None
     jobs: Whole | None = None
     cluster: str | None = None
+    partials: Path | None = None
     tls_ca: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -168,7 +172,7 @@ class Run:
         object.__setattr__(self, "deadline", Deadline(self.settings.time_limit))
         place = [getattr(self.settings, name) for name in _PLACE]
         if any(one is not None for one in place):
-            from acyclic.trust.workers import Scheduler
+            from acyclic.data.cluster import Scheduler
 
             object.__setattr__(self, "cluster", Scheduler(*place))
 
@@ -181,7 +185,7 @@ class Run:
         """Plain values from which `repeated` makes the same run."""
         given = {**self.settings.given(), "bootstrap": self.bootstrap, "audit": self.audit}
         given["quick"] = self.quick
-        given = {name: value for name, value in given.items() if name not in _PLACE}
+        given = {name: value for name, value in given.items() if name not in (*_PLACE, "partials")}
         if self.statements is not None:
             given["knowledge"] = dict(self.statements)
         return {
@@ -195,7 +199,7 @@ class Run:
         if self.cluster is None or not draws:
             yield
             return
-        from acyclic.trust.workers import connected
+        from acyclic.data.cluster import connected
 
         with connected(self.cluster) as client:
             object.__setattr__(self, "cluster", client)
@@ -203,6 +207,7 @@ class Run:
 
     def read(self) -> Table:
         """Read the table."""
+        from acyclic.data.reading import stays_elsewhere
         from acyclic.data.table import Table
 
         options = {name: value for name, value in self.settings.given().items() if name in READING}
@@ -211,6 +216,8 @@ class Run:
         with warnings.catch_warnings():
             # What is needed for a wide table is a line before it is read, without the place in our code.
             warnings.showwarning = lambda message, *_, **__: print(message, file=sys.stderr)  # noqa: T201
+            if self.cluster is not None and stays_elsewhere(self.table):
+                options["cluster"] = self.cluster
             return Table.open(self.table, **options)
 
     def make_learner(self) -> DagLearner:
@@ -362,7 +369,7 @@ def _provenance(path: Path) -> Mapping[str, Any]:
         raise InputError(
             f"{path} does not say how it was made from a file; only what `acyclic learn` wrote can be repeated"
         )
-    return {**provenance, "run": {name: value for name, value in run.items() if name not in _PLACE}}
+    return {**provenance, "run": {name: value for name, value in run.items() if name not in (*_PLACE, "partials")}}
 
 
 def _of_toml(path: Path) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from acyclic.data.kinds import MOST_LABELS, MOST_LEVELS, ROWS_PER_LEVEL, Told, find_rare, sort_labels
@@ -242,6 +242,17 @@ class Evidence:
             self.n_either += count * either
             self.n_points += count * (not either)
 
+    def joined(self, later: Evidence) -> Evidence:
+        """The evidence of both, in that order."""
+        both = Evidence(self.unit)
+        for count in ("n_given", "n_plain", "n_booleans", "n_dates", "n_points", "n_either", "percents"):
+            setattr(both, count, getattr(self, count) + getattr(later, count))
+        both.marked, both.currencies = self.marked + later.marked, self.currencies + later.currencies
+        both.accounting, both.first = self.accounting or later.accounting, self.first or later.first
+        both.odd, both.words = _first_of(self.odd, later.odd), _first_of(self.words, later.words)
+        both.tally = Counter(dict(islice((self.tally + later.tally).items(), MOST_LABELS + 1)))
+        return both
+
     def _add_odd(self, cell: str, place: int, count: int) -> None:
         if len(self.odd) < _LISTED:
             self.odd.setdefault(cell, place)
@@ -339,6 +350,12 @@ class Evidence:
     def _why_mixed(self) -> Reason:
         first, place = next(iter(self.words.items()), ("", 0))
         return Reason(Held.MIXED, f"holds {first!r} in {self.unit} {place} and other text among numbers", first)
+
+
+def _first_of(cells: Mapping[str, int], later: Mapping[str, int]) -> dict[str, int]:
+    """The first cells of both, each with its first place."""
+    more = {cell: place for cell, place in later.items() if cell not in cells}
+    return dict(islice({**cells, **more}.items(), _LISTED))
 
 
 def may_be_labels(look: Look) -> bool:

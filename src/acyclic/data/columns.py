@@ -118,7 +118,7 @@ class ColumnValues:
         return np.array([set(self._counts.get(column, ())) == {0.0} for column in range(len(self.names))])
 
     def digest(self, **steps: Any) -> str:
-        """SHA-256 of names, number of rows, hashes of the values of each column, weights, and what is done with them."""
+        """SHA-256 of names, number of rows, hashes of values and weights, and what is done with them."""
         done = {step: value for step, value in steps.items() if value}
         content = [self.names, self.n_rows, self._hashes.tolist(), self._weighted, *([done] if done else [])]
         return DIGEST + hashlib.sha256(json.dumps(content).encode()).hexdigest()

@@ -27,7 +27,7 @@ from acyclic.files import write_atomically
 from acyclic.graphs.checks import check_names
 from acyclic.types import Bools, Floats
 
-__all__ = ["Accumulator", "Moments", "RangeError", "as_moments"]
+__all__ = ["Accumulator", "Moments", "RangeError", "Sums", "as_moments", "merge_sums"]
 
 # Values in the blocks that are multiplied: 8 MB. Another number changes the last bits of the moments of longer tables.
 _BLOCK_VALUES: Final = 1 << 20
@@ -102,7 +102,7 @@ class Moments:
 
     @classmethod
     def from_frame(cls, frame: Any) -> Moments:
-        """Compute the moments of a pandas, Polars, PyArrow or Dask table of numbers and booleans, its names as str."""
+        """Compute the moments of a pandas, Polars or PyArrow table of numbers and booleans, its names as str."""
         source = FrameSource.open(frame)
         check_numbers(source, source.names)
         return _accumulate(source, weigh(source.blocks(source.names), None))
@@ -118,7 +118,9 @@ class Moments:
         for extra in sorted({name for part in moments for name in part.names} - set(names)):
             raise InputError(f"column {extra!r} is in some parts but not in the first; select the same columns")
         matched = (part.select(names) for part in moments)
-        return reduce(_merge, (_Sums(part.n, part.mean, part.covariance * part.n) for part in matched)).moments(names)
+        return reduce(merge_sums, (Sums(part.n, part.mean, part.covariance * part.n) for part in matched)).moments(
+            names
+        )
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the rows of both, matched by column name."""
@@ -304,7 +306,7 @@ class Accumulator:
         self._buffer = np.empty((0, d))
         self._absent = np.zeros(d, dtype=np.int64)
         self._origin, self._unsettled = np.zeros(d), np.ones(d, dtype=bool)
-        self._complete: _Sums | None = None
+        self._complete: Sums | None = None
         self._incomplete = Incomplete(self.names, missing)
         self._has_holes = False
 
@@ -355,7 +357,7 @@ class Accumulator:
         step = np.where(later._unsettled, 0.0, later._origin - self._origin)
         if later._complete is not None:
             moved = later._complete._replace(mean=later._complete.mean + step)
-            self._complete = moved.copy() if self._complete is None else _merge(self._complete, moved)
+            self._complete = moved.copy() if self._complete is None else merge_sums(self._complete, moved)
         self._has_holes |= later._has_holes
         self._incomplete.merge(later._incomplete, step)
 
@@ -405,7 +407,7 @@ class Accumulator:
             self._incomplete.add_patterns(rows, weights)
         if whole or not np.isnan(rows).any():
             part = _sum_block(rows, weights, known)
-            self._complete = part if self._complete is None else _merge(self._complete, part)
+            self._complete = part if self._complete is None else merge_sums(self._complete, part)
         else:
             self._has_holes = True
             self._incomplete.add(rows, weights)
@@ -499,13 +501,16 @@ def _find_first(found: Bools, names: Sequence[str], pieces: list[_Piece]) -> str
     return ", ".join(said) + (f" and {columns.size - 5} more columns" if columns.size > 5 else "")
 
 
-class _Sums(NamedTuple):
+class Sums(NamedTuple):
+    """Number, mean (d,) and scatter about it (d, d) of some rows."""
+
     n: float
     mean: Floats
     scatter: Floats
 
-    def copy(self) -> _Sums:
-        return _Sums(self.n, self.mean.copy(), self.scatter.copy())
+    def copy(self) -> Sums:
+        """Sums that may be changed."""
+        return Sums(self.n, self.mean.copy(), self.scatter.copy())
 
     def moments(self, names: tuple[str, ...], origin: Floats | float = 0.0) -> Moments:
         """The moments; the scatter becomes the covariance, for of a wide table one more matrix would be felt."""
@@ -513,14 +518,14 @@ class _Sums(NamedTuple):
         return Moments(self.n, origin + self.mean, self.scatter, names)
 
 
-def _merge(left: _Sums, right: _Sums) -> _Sums:
+def merge_sums(left: Sums, right: Sums) -> Sums:
     """Sums of both; the scatter of the first becomes that of both."""
     n, step = left.n + right.n, right.mean - left.mean
     scatter, share = left.scatter, left.n * right.n / n
     scatter += right.scatter
     for rows in _bands(len(step)):
         scatter[rows] += np.outer(step[rows], step) * share
-    return _Sums(n, left.mean + step * (right.n / n), scatter)
+    return Sums(n, left.mean + step * (right.n / n), scatter)
 
 
 def _bands(d: int) -> Iterator[slice]:
@@ -539,14 +544,14 @@ def _symmetrise(matrix: Floats) -> None:
         matrix[right, rows] = mean.T
 
 
-def _sum_block(rows: Floats, weights: Floats | None, mean: Floats | None) -> _Sums:
+def _sum_block(rows: Floats, weights: Floats | None, mean: Floats | None) -> Sums:
     """Sums of one block about its mean, which may be known; ``rows`` is overwritten."""
     mean = np.average(rows, axis=0, weights=weights) if mean is None else mean
     rows -= mean
     if weights is None:
-        return _Sums(len(rows), mean, rows.T @ rows)
+        return Sums(len(rows), mean, rows.T @ rows)
     rows *= np.sqrt(weights)[:, None]
-    return _Sums(float(weights.sum()), mean, rows.T @ rows)
+    return Sums(float(weights.sum()), mean, rows.T @ rows)
 
 
 def _array(values: object, what: str) -> NDArray[Any]:

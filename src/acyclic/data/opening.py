@@ -16,11 +16,11 @@ import sys
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Final, Literal
+from typing import IO, Any, Final, Literal, NamedTuple
 
 from acyclic.data.cells import as_float
 from acyclic.data.dialect import judge_header
@@ -28,7 +28,17 @@ from acyclic.deadline import Deadline
 from acyclic.errors import Argument, InputError, MissingExtraError
 from acyclic.facts import Fact, Note
 
-__all__ = ["Kind", "Stream", "find_kind", "open_stream", "read_frame", "scan_parquet"]
+__all__ = [
+    "FileCut",
+    "Kind",
+    "Stream",
+    "cut_parquet",
+    "find_kind",
+    "open_stream",
+    "read_frame",
+    "read_parquet_part",
+    "scan_parquet",
+]
 
 Kind = Literal["text", "parquet", "arrow", "arrow stream", "json lines", "json", "workbook"]
 
@@ -49,6 +59,10 @@ _ACCEPTED: Final = (
     "packed as .gz, .bz2, .xz, .zst or .zip, or a folder of .parquet files"
 )
 _BROKEN: Final = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError)
+# A Parquet file of more bytes is read in pieces, by as many workers.
+_PIECE_BYTES: Final = 1 << 28
+# Values that are read at once.
+_BATCH_VALUES: Final = 1 << 20
 # Seconds that a named pipe may be silent: nobody may ever write to it.
 _PATIENCE: Final = 5.0
 
@@ -176,6 +190,48 @@ def scan_parquet(folder: Path) -> Any:
     if not files:
         raise InputError(f"{folder} is a folder without .parquet files")
     return _import_polars(str(folder)).scan_parquet(files)
+
+
+class FileCut(NamedTuple):
+    """Some rows of a Parquet file, all of them if ``rows`` is None; size and time tell if it is still the same."""
+
+    path: str
+    start: int
+    rows: int | None
+    size: int
+    time: int
+
+
+def cut_parquet(path: str) -> list[FileCut]:
+    """The Parquet files of a folder, or one of them, each cut into pieces of rows if it is large."""
+    polars, place = _import_polars(path), Path(path)
+    if not place.exists():
+        raise InputError(f"the workers of the cluster see no folder {path}; it has to be on a disk that they share")
+    files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
+    if not files:
+        raise InputError(f"{path} is a folder without .parquet files")
+    cuts = []
+    for file in files:
+        told = file.stat()
+        pieces = -(-told.st_size // _PIECE_BYTES)
+        if pieces <= 1:
+            cuts.append(FileCut(str(file), 0, None, told.st_size, told.st_mtime_ns))
+            continue
+        step = -(-polars.scan_parquet(file).select(polars.len()).collect().item() // pieces)
+        cuts += [FileCut(str(file), at * step, step, told.st_size, told.st_mtime_ns) for at in range(pieces)]
+    return cuts
+
+
+def read_parquet_part(path: str, start: int, count: int | None, columns: Sequence[str] | None) -> Iterator[Any]:
+    """Polars frames of some rows of a Parquet file."""
+    polars = _import_polars(path)
+    lazy = polars.scan_parquet(path)
+    lazy = lazy if columns is None else lazy.select(list(columns))
+    lazy = lazy if count is None else lazy.slice(start, count)
+    try:
+        yield from lazy.collect_batches(chunk_size=_BATCH_VALUES // max(1, len(columns or ())))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise InputError(f"{path} cannot be read: {_say(error)}") from error
 
 
 def _import_polars(name: str) -> Any:

@@ -8,34 +8,51 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acyclic.data.cells import Held
 from acyclic.data.columns import ColumnValues
+from acyclic.data.dask_engine import DaskEngine, is_dask_frame, open_folder, open_frame
 from acyclic.data.kinds import Coding, Told, find_kinds
 from acyclic.data.memory import check_memory
 from acyclic.data.missing import Missing, check_missing
 from acyclic.data.moments import Accumulator, Moments, RangeError
 from acyclic.data.opening import find_kind, open_stream, read_frame, scan_parquet
+from acyclic.data.partials import CodeCounts, DrawnSums, RowWeights, SomeRows, Summary
+from acyclic.data.partitions import Engine, Mergeable, PartedSource, Partition, PartSource
 from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, weigh
 from acyclic.data.text import TextFormat, TextSource
-from acyclic.data.units import find_exponents, is_extreme
+from acyclic.data.units import Extent, is_extreme
+from acyclic.deadline import Deadline
 from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Fact, NoRows, Note
 from acyclic.graphs.checks import check_names
 from acyclic.types import Bools, Floats, Integers, Kind
 
-__all__ = ["ROWS_LIMIT", "Content", "Reading", "join_rows", "open_source", "select_columns", "too_large"]
+__all__ = [
+    "ROWS_LIMIT",
+    "Content",
+    "Reading",
+    "Where",
+    "join_rows",
+    "open_source",
+    "select_columns",
+    "stays_elsewhere",
+    "too_large",
+]
 
 # The most values that are put in memory without being asked: 2 GiB.
 ROWS_LIMIT: Final = 1 << 28
 # The most values of a file that are kept while it is read, lest it be parsed again for its rows: 256 MB, which every
 # machine has to spare; a table that is longer is more often wanted for its moments alone.
 _KEPT_VALUES: Final = 1 << 25
+# The most values that are brought here from partitions elsewhere, as rows: 32 MB.
+_BROUGHT_VALUES: Final = 1 << 22
 
 
 # Columns that are left out with a note of their own, which names a level.
@@ -43,7 +60,10 @@ _NOTED: Final = {Held.ONE_LEVEL: Note.ONE_LEVEL, Held.MIXED: Note.MIXED}
 
 
 class Content(NamedTuple):
-    """What was found in a table; ``notes`` are those that its moments do not tell, ``kept`` the rows read so far."""
+    """What was found in a table; ``notes`` are those that its moments do not tell, ``kept`` the rows read so far.
+
+    ``lengths`` are the rows that count in each partition, of a table that is in partitions.
+    """
 
     moments: Moments
     notes: tuple[Fact[Note], ...]
@@ -55,6 +75,10 @@ class Content(NamedTuple):
     why_no_rows: Fact[NoRows] | None
     kept: list[Floats] | None
     zeros: Bools
+    lengths: Integers
+
+
+Work = TypeVar("Work", bound=Mergeable)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +128,8 @@ class Reading:
         check_numbers(source, read, labels=True)
         if isinstance(weights, str):
             check_numbers(source, [weights])
+        if weights is not None and not isinstance(weights, str) and isinstance(source, PartedSource):
+            raise InputError(Argument("weights"), " of a table in partitions are a column of it; name that")
         check_memory(len(used), missing)
         kept = {*read, *left_out}
         dropped = tuple(name for name in source.names if name not in kept)
@@ -114,30 +140,38 @@ class Reading:
         try:
             content = self._read()
         except RangeError:
-            exponents = find_exponents(self._blocks_transformed(), len(self.columns))
+            exponents = self._ask(Reading._reach).find_exponents()
             if exponents is None:
                 raise
         else:
             if not is_extreme(content.moments, content.zeros):
                 return self, content
-            exponents = find_exponents(self._blocks_transformed(), len(self.columns))
+            exponents = self._ask(Reading._reach).find_exponents()
             if exponents is None:
                 return self, content
         rescaled = replace(self, exponents=exponents)
         return rescaled, rescaled._read()
 
+    def _ask(
+        self,
+        question: Callable[[Reading, int, Any], Work],
+        given: Mapping[int, Any] | None = None,
+        keep: str = "",
+        deadline: Deadline | None = None,
+    ) -> Work:
+        """What one pass over the rows tells: here or, where these are in partitions elsewhere, there.
+
+        ``question`` takes the reading of a partition, its number, and what is given for it.
+        """
+        source = self.source
+        if isinstance(source, PartedSource):
+            job = _OfPart(replace(self, source=source.form), question)
+            return source.engine.reduce(job, given, keep=keep, deadline=deadline)
+        return question(self, 0, None if given is None else given[0])
+
     def _read(self) -> Content:
-        values, accumulator = self._values(), Accumulator(self.columns, self.missing)
-        dropping = self.missing == "drop-rows"
-        kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
-        for block in self._blocks():
-            values.add(block.rows, block.weights, has_gaps=self.missing != "error", complete_only=dropping)
-            rows = self._transform(block)
-            accumulator.add(rows, block.weights, block.place)
-            if kept is not None:
-                kept.append(rows)
-            if values.n_rows * len(self.columns) > _KEPT_VALUES:
-                kept = None
+        found = self._ask(Reading._summarise, keep=self._describe())
+        values, accumulator = found.values, found.sums
         moments, absences = accumulator.finish()
         kinds, codings, told = find_kinds(
             self.columns,
@@ -159,21 +193,110 @@ class Reading:
             kinds,
             {name: coding.in_units(self._units_of(name)) for name, coding in codings.items()},
             self._why_no_rows(accumulator),
-            kept,
+            found.kept,
             values.find_zeros(),
+            found.lengths(),
         )
+
+    def _describe(self) -> str:
+        """What partial results depend on besides the table itself."""
+        told = sorted((name, told.kind.value, told.order) for name, told in self.told.items())
+        units = None if self.exponents is None else self.exponents.tolist()
+        labels = sorted(self.source.labels.items())
+        return repr(
+            (
+                self.columns,
+                self.logged,
+                self.weights if isinstance(self.weights, str) else None,
+                self.missing,
+                told,
+                units,
+                labels,
+            )
+        )
+
+    def _summarise(self, number: int, _: Any) -> Summary:
+        found = Summary(self.columns, {*self.source.labels, *self.told}, self.missing, number)
+        dropping = self.missing == "drop-rows"
+        kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
+        for block in self._blocks():
+            found.values.add(block.rows, block.weights, has_gaps=self.missing != "error", complete_only=dropping)
+            rows = self._transform(block)
+            found.sums.add(rows, block.weights, block.place)
+            if kept is not None:
+                kept.append(rows)
+            if found.values.n_rows * len(self.columns) > _KEPT_VALUES:
+                kept = None
+        found.sums.close()
+        found.count(found.sums.n_rows - (found.sums.n_incomplete if dropping else 0))
+        found.kept = kept
+        return found
+
+    def _reach(self, number: int, _: Any) -> Extent:
+        extent = Extent(len(self.columns))
+        for block in self._blocks():
+            extent.add(self._transform(block))
+        return extent
+
+    def take_rows(self, positions: Integers, lengths: Integers) -> Floats:
+        """Rows (k, d) by their positions, in rising order, among those that count; ``lengths`` are as `Content` has."""
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        cuts = np.searchsorted(positions, starts)
+        given = {
+            number: positions[cuts[number] : cuts[number + 1]] - starts[number]
+            for number in range(len(lengths))
+            if cuts[number] < cuts[number + 1]
+        }
+        if not given:
+            return np.empty((0, len(self.columns)))
+        found = self._ask(Reading._pick, given)
+        if any(found.lengths[number] != lengths[number] for number in given):
+            raise InputError("the table has changed since its moments were read; read it again")
+        return found.rows
+
+    def _pick(self, number: int, positions: Integers) -> SomeRows:
+        start, parts = 0, [np.empty((0, len(self.columns)))]
+        for block in self._blocks():
+            rows = self._complete(block)
+            inside = positions[(positions >= start) & (positions < start + len(rows))] - start
+            parts.append(rows[inside])
+            start += len(rows)
+        return SomeRows(np.concatenate(parts), {number: start})
+
+    def _complete(self, block: Block) -> Floats:
+        """The rows of a block that count, transformed."""
+        rows = self._transform(block)
+        return rows if self.missing == "error" else rows[~np.isnan(rows).any(axis=1)]
+
+    def redraw(self, draws: Sequence[RowWeights], deadline: Deadline | None = None) -> list[Moments]:
+        """Moments of all draws, in one pass over the rows."""
+        return self._ask(partial(Reading._redraw, draws=tuple(draws)), deadline=deadline).moments(self.columns)
+
+    def _redraw(self, number: int, _: Any, draws: tuple[RowWeights, ...]) -> DrawnSums:
+        sums = DrawnSums(draws, number)
+        for block in self._blocks():
+            sums.add(self._complete(block))
+        return sums.close()
+
+    def count_codes(self, codings: Sequence[Coding]) -> CodeCounts:
+        """How often each row of codes comes in a table of categories."""
+        return self._ask(partial(Reading._count_codes, codings=tuple(codings)))
+
+    def _count_codes(self, number: int, _: Any, codings: tuple[Coding, ...]) -> CodeCounts:
+        found = CodeCounts.of(np.empty((0, len(codings)), dtype=np.uint8))
+        for block in self._blocks():
+            rows = self._complete(block)
+            found.merge(CodeCounts.of(np.column_stack([one.encode(rows[:, k]) for k, one in enumerate(codings)])))
+        return found
 
     def read_rows(self) -> tuple[Floats, str]:
         """Read all of it again: the rows, transformed, with their gaps, and the digest of the values."""
-        values, parts = self._values(), []
+        values, parts = ColumnValues(self.columns), []
         for block in self._blocks():
             values.add(block.rows, block.weights)
             parts.append(self._transform(block))
         rows = join_rows(parts, len(self.columns))
         return rows, self._digest(values, int(np.isnan(rows).any()))
-
-    def _values(self) -> ColumnValues:
-        return ColumnValues(self.columns, {*self.source.labels, *self.told})
 
     def _units_of(self, name: str) -> Callable[[Floats], Floats]:
         """What is done with the values of a column."""
@@ -188,9 +311,6 @@ class Reading:
         if isinstance(self.weights, str):
             return weigh(self.source.blocks((*self.columns, self.weights)), None, last=True)
         return weigh(self.source.blocks(self.columns), self.weights)
-
-    def _blocks_transformed(self) -> Iterator[Floats]:
-        return (self._transform(block) for block in self._blocks())
 
     def _transform(self, block: Block) -> Floats:
         """Rows with logarithms taken, in other units where these are needed; else as they are."""
@@ -220,6 +340,8 @@ class Reading:
             return Fact.of(NoRows.WEIGHTED)
         if read.n_incomplete and self.missing != "drop-rows":
             return Fact.of(NoRows.INCOMPLETE, rows=read.n_incomplete)
+        if isinstance(self.source, PartedSource) and read.n_rows * len(self.columns) > _BROUGHT_VALUES:
+            return Fact.of(NoRows.ELSEWHERE, rows=read.n_rows, partitions=self.source.engine.count)
         return too_large(read.n_rows, len(self.columns), ROWS_LIMIT)
 
     @property
@@ -250,6 +372,19 @@ class Reading:
             yield Fact.of(Note.WEIGHTS, self.weights)
 
 
+@dataclass(frozen=True, eq=False)
+class _OfPart(Generic[Work]):
+    """A question on the rows of a partition, as a job; the source of the reading says how they are read."""
+
+    reading: Reading
+    question: Callable[[Reading, int, Any], Work]
+
+    def __call__(self, number: int, partition: Partition, given: Any) -> Work:
+        form = self.reading.source
+        assert isinstance(form, FrameSource)
+        return self.question(replace(self.reading, source=PartSource(form, partition)), number, given)
+
+
 def too_large(rows: int, columns: int, limit: int) -> Fact[NoRows] | None:
     """The fact that there are more values than the limit, if there are."""
     if rows * columns <= limit:
@@ -268,13 +403,16 @@ def open_source(
     text: TextFormat,
     sheet: str | None = None,
     told: Mapping[str, Told] | None = None,
+    where: Where | None = None,
 ) -> Source:
-    """Find out what kind of table it is."""
+    """Find out what kind of table it is, and where."""
     usual, in_file = text._replace(header=None) == TextFormat(), False
     facts: tuple[Fact[Note], ...] = ()
     if isinstance(source, str | os.PathLike):
         in_file = True
-        if Path(source).is_dir():
+        if where is not None and where.cluster is not None:
+            source = open_folder(source, *where)
+        elif Path(source).is_dir():
             source = scan_parquet(Path(source))
         else:
             stream = open_stream(Path(source), sheet)
@@ -287,12 +425,40 @@ def open_source(
         given = {**text._asdict(), "sheet": sheet}
         asked = [name for name, value in given.items() if value != TextFormat._field_defaults.get(name)]
         raise InputError(Argument(asked[0]), " is for text files only; leave it out")
-    if not is_frame(source):
+    elsewhere = open_elsewhere(source, where)
+    if elsewhere is None and not is_frame(source):
         return ArraySource.open(source, names, told)
     if names is not None:
         raise InputError("names are for arrays and text files; a data frame has its own: rename its columns")
+    if elsewhere is not None:
+        return PartedSource.open(elsewhere, told)
     opened = FrameSource.open(source, told)
     return replace(opened, assumed=(*facts, *opened.assumed))
+
+
+class Where(NamedTuple):
+    """Where a table is that is not here: the cluster whose workers see it, and a folder for partial results."""
+
+    cluster: Any = None
+    partials: str | os.PathLike[str] | None = None
+
+
+def stays_elsewhere(source: Any) -> bool:
+    """Whether a cluster reads it where it is: a folder, or a frame that is in partitions."""
+    return is_dask_frame(source) or (isinstance(source, str | os.PathLike) and Path(source).is_dir())
+
+
+def open_elsewhere(source: Any, where: Where | None) -> Engine | None:
+    """The engine on which the partitions of a table are; None for a table that is here."""
+    if isinstance(source, DaskEngine):
+        return source
+    if is_dask_frame(source):
+        return open_frame(source, *(where or ()))
+    if where is not None and where != Where():
+        what, advice = type(source).__name__, "a folder of Parquet files or a Dask frame"
+        option = Argument("partials" if where.cluster is None else "cluster")
+        raise InputError(option, f" is for {advice}, which stay where they are; got {what}")
+    return None
 
 
 def select_columns(

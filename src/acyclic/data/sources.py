@@ -33,9 +33,11 @@ __all__ = [
     "Place",
     "Source",
     "as_label",
+    "block_rows",
     "check_numbers",
     "is_category",
     "is_frame",
+    "is_missing",
     "note_forms",
     "sample_rows",
     "unknown_level",
@@ -108,6 +110,11 @@ class Misread(Exception):  # noqa: N818 - not an error: it carries the source th
 def sample_rows(columns: int) -> int:
     """By how many rows so many columns are judged."""
     return min(SAMPLE, max(20, _SAMPLE_CELLS // max(columns, 1)))
+
+
+def block_rows(columns: int) -> int:
+    """How many rows of so many columns are read at once."""
+    return max(1, _BLOCK_VALUES // columns)
 
 
 def note_forms(looks: Iterable[tuple[str, Look]]) -> Iterator[Fact[Note]]:
@@ -252,7 +259,7 @@ class ArraySource:
 
     def blocks(self, columns: tuple[str, ...]) -> Iterator[tuple[Floats, Place]]:
         """Read the columns in blocks of rows, as `Source` says."""
-        array, step = self.array, max(1, _BLOCK_VALUES // len(columns))
+        array, step = self.array, block_rows(len(columns))
         chosen = None if columns == self.names else [self.names.index(name) for name in columns]
         for start in range(0, len(array), step):
             part, place = array[start : start + step], partial(_row, start)
@@ -276,7 +283,8 @@ def _row(start: int, row: int) -> str:
     return f"row {start + row}"
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty, or says that nothing is there."""
     if isinstance(value, str):
         return value.strip() in NULLS
     return (
@@ -290,7 +298,7 @@ def _from_objects(values: Iterable[Any], name: str, place: Place, look: Look | N
         return _from_labels(values, name, place, look.labels)
     numbers = []
     for row, value in enumerate(values):
-        number = np.nan if _is_missing(value) else _from_object(value, look)
+        number = np.nan if is_missing(value) else _from_object(value, look)
         if number is None:
             what = f"column {name!r} holds {_show(value)} in {place(row)}, which is no number; correct it"
             category, drop = Argument("kinds", {name: "categorical"}), Argument("drop", [name])
@@ -309,7 +317,7 @@ def _from_labels(values: Iterable[Any], name: str, place: Place, labels: tuple[s
         found = [None] * len(cells)
     for row, cell in enumerate(cells):
         if found[row] is None:
-            label = None if _is_missing(cell) else as_label(cell)
+            label = None if is_missing(cell) else as_label(cell)
             if label is not None and label not in known:
                 raise unknown_level(name, label, place(row), labels)
             found[row] = np.nan if label is None else known[label]
@@ -358,7 +366,7 @@ def _look_at_objects(columns: Mapping[str, Iterable[Any]], told: Mapping[str, To
     """What columns of Python objects hold: numbers, numbers written as text, labels, or something that is not used."""
     evidence, looks = {}, {}
     for name, values in columns.items():
-        given = [(row, value) for row, value in enumerate(values) if not _is_missing(value)]
+        given = [(row, value) for row, value in enumerate(values) if not is_missing(value)]
         words = [(row, value.strip()) for row, value in given if isinstance(value, str)]
         if words and len(words) < len(given) and is_category(told.get(name)):
             evidence[name] = Evidence(unit="row")
@@ -438,9 +446,41 @@ class FrameSource:
             sample = head if isinstance(frame, nw.DataFrame) else head.collect()
         except Exception as error:
             raise InputError(f"{type(native).__name__} cannot be read as a table: {error}") from error
+        whole = frame if isinstance(frame, nw.DataFrame) else None
+        return cls.judge(frame, schema, sample, whole, told, partial(_tally_each, frame))
+
+    @classmethod
+    def judge(
+        cls,
+        frame: Any,
+        schema: Any,
+        sample: Any,
+        whole: Any,
+        told: Mapping[str, Told] | None,
+        tally: Callable[[Sequence[Any]], Mapping[Any, Evidence]],
+    ) -> FrameSource:
+        """Find out what columns hold.
+
+        Parameters
+        ----------
+        frame
+            What will be read.
+        schema
+            Its columns and their types.
+        sample : eager frame
+            The first rows.
+        whole : eager frame or None
+            All rows, where they are at hand.
+        told
+            What the user says of some columns.
+        tally
+            Gives the evidence of all cells of some columns of text or categories.
+        """
+        import narwhals.stable.v2 as nw
+
         if not len(schema):
             raise InputError("the table has no columns")
-        whole = frame if isinstance(frame, nw.DataFrame) else sample
+        at_hand = sample if whole is None else whole
         named = check_names(map(str, schema))
         naming = name_columns(named, len(schema), _first_cells(sample, schema))
         kinds = dict(zip(naming.names, schema.values()))
@@ -448,14 +488,15 @@ class FrameSource:
         stated = told or {}
         loose = [name for name, kind in kinds.items() if _is_loose(kind)]
         looks = {name: Look() for name in loose}
-        looks |= _look_at_objects({name: whole.get_column(keys[name]).to_list() for name in loose}, stated)
-        if whole is not frame:
-            wordy = [name for name in loose if is_category(stated.get(name)) or may_be_labels(looks[name])]
-            looks |= {name: _look_at_all(frame, keys[name], looks[name], stated.get(name)) for name in wordy}
+        looks |= _look_at_objects({name: at_hand.get_column(keys[name]).to_list() for name in loose}, stated)
+        wordy = [name for name in loose if is_category(stated.get(name)) or may_be_labels(looks[name])]
+        wordy = wordy if whole is None else []
         declared = {name: kind for name, kind in kinds.items() if kind in (nw.Categorical, nw.Enum)}
-        looks |= {name: _look_at_declared(frame, keys[name], kind, stated.get(name)) for name, kind in declared.items()}
+        shown = tally([keys[name] for name in (*wordy, *declared)])
+        looks |= {name: _look_at_all(shown[keys[name]], looks[name], stated.get(name)) for name in wordy}
+        looks |= {name: _look_at_declared(shown[keys[name]], kind, stated.get(name)) for name, kind in declared.items()}
         refused = {name: look.reason for name, look in looks.items() if look.reason is not None}
-        refused |= {name: why for name, kind in kinds.items() if (why := _why_refused(kind, whole, keys[name]))}
+        refused |= {name: why for name, kind in kinds.items() if (why := _why_refused(kind, at_hand, keys[name]))}
         booleans = frozenset(name for name, kind in kinds.items() if kind == nw.Boolean)
         booleans |= {name for name, look in looks.items() if look.boolean}
         floats = frozenset(name for name, kind in kinds.items() if kind == nw.Float64)
@@ -470,12 +511,13 @@ class FrameSource:
         if columns != self.names:
             # By position, for the names of a pandas frame may be anything.
             chosen = chosen.select(nw.nth([self.names.index(name) for name in columns]))
-        for frame in _eager_pieces(chosen, max(1, _BLOCK_VALUES // len(columns))):
+        for frame in _eager_pieces(chosen, block_rows(len(columns))):
             place = partial(_row, start)
             start += len(frame)
-            yield self._floats(frame, columns, place), place
+            yield self.to_floats(frame, columns, place), place
 
-    def _floats(self, frame: Any, columns: tuple[str, ...], place: Place) -> Floats:
+    def to_floats(self, frame: Any, columns: tuple[str, ...], place: Place) -> Floats:
+        """The rows (n, d) of an eager frame of these columns."""
         import narwhals.stable.v2 as nw
 
         if not self.looks.keys() & set(columns):
@@ -500,7 +542,7 @@ def _first_cells(sample: Any, schema: Any) -> list[list[tuple[int, Any]]]:
     for kind, key in zip(schema.values(), schema):
         wanted = kind.is_integer() or kind == nw.String
         values = sample.get_column(key).to_list() if wanted else [] if kind == nw.Unknown else [None, 0.5]
-        cells.append([(row, value) for row, value in enumerate(values) if not _is_missing(value)])
+        cells.append([(row, value) for row, value in enumerate(values) if not is_missing(value)])
     return cells
 
 
@@ -524,18 +566,16 @@ def _why_refused(kind: Any, whole: Any, key: Any) -> Reason | None:
     return Reason(Held.OTHER, f"holds {kind}")
 
 
-def _look_at_all(frame: Any, key: Any, first: Look, told: Told | None) -> Look:
+def _look_at_all(evidence: Evidence, first: Look, told: Told | None) -> Look:
     """What a column of text in a lazy frame holds, by all of its cells."""
-    evidence = _tally(frame, key)
     look = evidence.look(None, stated=told)
     return first if look.reason is not None and first.reason is not None else _as_text(look, evidence)
 
 
-def _look_at_declared(frame: Any, key: Any, kind: Any, told: Told | None) -> Look:
+def _look_at_declared(evidence: Evidence, kind: Any, told: Told | None) -> Look:
     """The levels of declared categories, in their order if they have one."""
     import narwhals.stable.v2 as nw
 
-    evidence = _tally(frame, key)
     if not evidence.tally:
         return Look(reason=Reason(Held.CATEGORIES, f"holds {kind} and no value"))
     if told is None and len(evidence.tally) == 1:
@@ -549,6 +589,10 @@ def _look_at_declared(frame: Any, key: Any, kind: Any, told: Told | None) -> Loo
     return look
 
 
+def _tally_each(frame: Any, keys: Sequence[Any]) -> dict[Any, Evidence]:
+    return {key: _tally(frame, key) for key in keys}
+
+
 def _tally(frame: Any, key: Any) -> Evidence:
     """How often each cell of a column of text or categories comes."""
     import narwhals.stable.v2 as nw
@@ -556,28 +600,25 @@ def _tally(frame: Any, key: Any) -> Evidence:
     evidence = Evidence(unit="row")
     if isinstance(frame, nw.DataFrame):
         cells = frame.get_column(key).cast(nw.String).to_list()
-        evidence.add((row, cell.strip()) for row, cell in enumerate(cells) if not _is_missing(cell))
+        evidence.add((row, cell.strip()) for row, cell in enumerate(cells) if not is_missing(cell))
         return evidence
     text = frame.select(nw.col(key).cast(nw.String).alias("cell"))
     counted = text.group_by("cell").agg(nw.len().alias("rows")).collect()
     found = zip(counted.get_column("cell").to_list(), counted.get_column("rows").to_list())
-    for cell, count in sorted((cell.strip(), count) for cell, count in found if not _is_missing(cell)):
+    for cell, count in sorted((cell.strip(), count) for cell, count in found if not is_missing(cell)):
         evidence.add_cell(cell, 0, count)
     return evidence
 
 
 def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
-    """Cut a frame into eager ones of `step` rows; Polars and Dask compute lazy ones piece by piece."""
+    """Cut a frame into eager ones of `step` rows; Polars and DuckDB compute lazy ones piece by piece."""
     import narwhals.stable.v2 as nw
 
     if isinstance(frame, nw.DataFrame):
         yield from (frame[start : start + step] for start in range(0, len(frame), step))
         return
     native = frame.to_native()
-    if frame.implementation.is_dask():
-        for part in range(native.npartitions):
-            yield from _eager_pieces(nw.from_native(native.partitions[part].compute()), step)
-    elif frame.implementation.is_polars():
+    if frame.implementation.is_polars():
         import polars
 
         try:
@@ -585,4 +626,4 @@ def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"Polars could not read the table: {error}") from error
     else:
-        raise InputError(f"{type(native).__name__} is lazy; collect it first")
+        raise InputError(f"{type(native).__name__} is lazy; read_table(…).moments are its moments, or collect it first")

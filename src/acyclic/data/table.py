@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.random import Generator
+from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 
 from acyclic.data.columns import DIGEST, column_notes
@@ -19,13 +20,25 @@ from acyclic.data.kinds import Coding, Told, read_kinds, show_number
 from acyclic.data.missing import Missing
 from acyclic.data.moments import Moments
 from acyclic.data.outliers import find_outliers
-from acyclic.data.reading import ROWS_LIMIT, Content, Reading, join_rows, open_source, select_columns, too_large
+from acyclic.data.partials import RowWeights
+from acyclic.data.partitions import PartedSource
+from acyclic.data.reading import (
+    ROWS_LIMIT,
+    Content,
+    Reading,
+    Where,
+    join_rows,
+    open_source,
+    select_columns,
+    too_large,
+)
 from acyclic.data.resampling import wishart
 from acyclic.data.sources import Misread, Source, check_numbers
 from acyclic.data.text import TextFormat
+from acyclic.deadline import Deadline
 from acyclic.errors import Argument, InputError, Part, show_name
 from acyclic.facts import Fact, NoRows, Note
-from acyclic.ranges import FLAG, MAPPING, NAMES, NONE, TEXT, takes
+from acyclic.ranges import FLAG, MAPPING, NAMES, NONE, PATH, TEXT, takes
 from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["READING", "Kind", "Table", "encode", "explain_no_rows", "read_table"]
@@ -152,6 +165,54 @@ class Table(ABC):
             raise InputError(*explain_no_rows(why))
         return self._rows
 
+    @property
+    def has_sample(self) -> bool:
+        """Whether `sample` and `take` will give some of the rows, also where these are too many or not here."""
+        return self.why_no_rows is None or self.why_no_rows.kind in (NoRows.TOO_LARGE, NoRows.ELSEWHERE)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether the rows are in partitions on a cluster, and too many to be brought here."""
+        return self.why_no_rows is not None and self.why_no_rows.kind is NoRows.ELSEWHERE
+
+    def take(self, positions: Integers) -> Floats:
+        """Rows (k, d) by their positions in rising order; of a table that is elsewhere they are picked there."""
+        return np.asarray(self.rows()[positions])
+
+    def sample(self, most: int) -> Floats:
+        """At most so many rows (k, d), in their order; the same ones for the same table, wherever it is."""
+        n = int(self.moments.n)
+        return self.rows() if n <= most and self.has_rows else self.take(_draw_positions(n, most))
+
+    def sampled(self, most: int) -> Table:
+        """A table of at most so many rows, the same ones for the same table; notes say of how many they are."""
+        n = int(self.moments.n)
+        return self if n <= most and self.has_rows else _Sampled(self, _draw_positions(n, most))
+
+    def count_codes(self) -> tuple[Integers, Integers] | None:
+        """Different rows of codes (m, d) of a table of categories and how often each comes; None of very many."""
+        codings = [self.codings[name] for name in self.names]
+        rows = self.rows()
+        codes = np.column_stack([coding.encode(rows[:, k]) for k, coding in enumerate(codings)])
+        return codes, np.ones(len(codes), dtype=np.int64)
+
+    def redraw(
+        self, seeds: Sequence[SeedSequence], *, partitions: bool = False, deadline: Deadline | None = None
+    ) -> list[Moments]:
+        """Moments for `redrawn`: of all rows, each as often as a Poisson number with mean 1 says, for each seed.
+
+        They are made where the rows are, all draws in one pass. With ``partitions`` all rows of a partition come as
+        often as each other: right where partitions are alike, as those of shuffled rows, and nearly free.
+        """
+        raise InputError("only rows that are elsewhere are drawn all at once; resampled(…) draws from those here")
+
+    def redrawn(self, moments: Moments, seed: SeedSequence) -> Table:
+        """A draw of a table whose rows are elsewhere, of what `redraw` gave for the seed.
+
+        Whoever needs rows gets some of the sample that was taken of the table, if one was, drawn with replacement.
+        """
+        raise InputError("only rows that are elsewhere are drawn all at once; resampled(…) draws from those here")
+
     def resampled(self, rng: Generator) -> Table:
         """As many rows drawn with replacement; without rows, moments from their Wishart distribution.
 
@@ -244,6 +305,16 @@ class Table(ABC):
         return f"Table({self.n_rows} rows, d={len(self.names)}: {shown})"
 
 
+# The most rows that stand for a table whose rows are elsewhere, where a method needs rows.
+MOST_SAMPLED = 100_000
+
+
+def _draw_positions(n: int, most: int) -> Integers:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
 @takes(
     names=NAMES | NONE,
     columns=NAMES | NONE,
@@ -256,6 +327,7 @@ class Table(ABC):
     encoding=TEXT | NONE,
     null_values=TEXT | NAMES,
     kinds=MAPPING | NONE,
+    partials=PATH | NONE,
 )
 def read_table(
     source: Any,
@@ -275,6 +347,8 @@ def read_table(
     null_values: str | Sequence[str] = (),
     sheet: str | None = None,
     kinds: Mapping[str, str] | None = None,
+    cluster: Any = None,
+    partials: str | os.PathLike[str] | None = None,
 ) -> Table:
     """Read any table as a `Table`: moments, digest, remarks on its columns, rows when they are asked for.
 
@@ -283,7 +357,8 @@ def read_table(
     and whatever was assumed. `acyclic.data.kinds` has the rules by which a column is found to be continuous,
     categorical, ordinal or a count.
 
-    Files, Polars lazy frames and Dask frames are read in blocks, so that they may be longer than the memory. A table so
+    Files and Polars lazy frames are read in blocks, so that they may be longer than the memory; Dask frames, and with
+    ``cluster`` folders of Parquet files, stay where they are, and sums come home. A table so
     wide that the covariances of its columns cannot be held is refused before its rows are read: see
     `acyclic.data.memory.check_memory`.
 
@@ -325,6 +400,12 @@ def read_table(
     kinds : mapping of str to str, optional
         What some columns hold, where the rules are wrong: ``"continuous"``, ``"categorical"``, ``"ordinal"`` or
         ``"count"``, or the levels of a column of text in their order, as ``"low<middle<high"``.
+    cluster : str, Scheduler or distributed.Client, optional
+        Whose workers read a folder of Parquet files, or one such file, or a Dask frame, and send sums home: rows stay
+        where they are. An address such as ``"tcp://host:8786"``; see `acyclic.data.cluster` for whom that trusts. A
+        Dask frame without it is computed by the client of this process, if it has one.
+    partials : path, optional
+        Folder that keeps partial results of such a table: the same call goes on from them where one was killed.
 
     Examples
     --------
@@ -343,7 +424,8 @@ def read_table(
         table: Table = _OfMoments(_select_moments(source, columns, drop, given))
     else:
         marks, told = (null_values,) if isinstance(null_values, str) else tuple(null_values), read_kinds(kinds)
-        opened = open_source(source, names, TextFormat(header, separator, decimal, encoding, marks), sheet, told)
+        text, where = TextFormat(header, separator, decimal, encoding, marks), Where(cluster, partials)
+        opened = open_source(source, names, text, sheet, told, where)
         table = _read(opened, (columns, drop, log, weights, missing, strict, told))
     return table.standardized() if standardize else table
 
@@ -352,7 +434,8 @@ def _read(source: Source, options: tuple[Any, ...]) -> Table:
     """Read a source; where later rows show that its columns were misjudged, begin again."""
     while True:
         try:
-            return _Read(*Reading.prepare(source, *options).read())
+            kind = _Elsewhere if isinstance(source, PartedSource) else _Read
+            return kind(*Reading.prepare(source, *options).read())
         except Misread as found:
             source = found.source
 
@@ -457,6 +540,10 @@ def explain_no_rows(fact: Fact[NoRows]) -> tuple[Part, ...]:
     if fact.kind is NoRows.TOO_LARGE:
         size = f"{fact['rows']} rows of {fact['columns']} columns"
         return (f"{size} are more than the limit of {fact['limit']} values; sample the rows, or raise the limit",)
+    if fact.kind is NoRows.ELSEWHERE:
+        return (
+            f"the {fact['rows']} rows are in partitions on a cluster, and stay there; table.sampled(1000) has some",
+        )
     if fact.kind is NoRows.WEIGHTED:
         return "the rows have weights, which only moments can express; leave out ", Argument("weights")
     if fact.kind is NoRows.INCOMPLETE:
@@ -493,11 +580,100 @@ class _Read(Table):
             raise InputError("the table has changed since its moments were read; read it again")
         return rows if len(rows) == self.moments.n else rows[~np.isnan(rows).any(axis=1)]
 
+    def take(self, positions: Integers) -> Floats:
+        if self.why_no_rows is None or self._reading is None:
+            return super().take(positions)
+        if not self.has_sample:
+            raise InputError(*explain_no_rows(self.why_no_rows))
+        return self._reading.take_rows(positions, self._content.lengths)
+
     def __getstate__(self) -> dict[str, Any]:
         # Rows travel as an array, for frames of other libraries may not travel at all; what is too long is read again.
         if self.has_rows and self._reading is not None and (self._reading.source.in_memory or self._content.kept):
             self.rows()
         return {**self.__dict__, **({"_reading": None} if "_rows" in self.__dict__ else {})}
+
+
+class _Elsewhere(_Read):
+    """A table in partitions that are not here: sums come, and rows only where they are few or a sample."""
+
+    _samples: dict[int, Floats]
+    _counted: tuple[Integers, Integers] | None
+
+    def sample(self, most: int) -> Floats:
+        known: dict[int, Floats] = self.__dict__.setdefault("_samples", {})
+        if most not in known:
+            known[most] = super().sample(most)
+        return known[most]
+
+    def count_codes(self) -> tuple[Integers, Integers] | None:
+        if self.has_rows:
+            return super().count_codes()
+        if "_counted" not in self.__dict__:
+            assert self._reading is not None
+            found = self._reading.count_codes([self.codings[name] for name in self.names])
+            whole = found.codes is not None and int(found.counts.sum()) <= np.iinfo(np.int32).max
+            self._counted = (found.codes, found.counts) if found.codes is not None and whole else None
+        return self._counted
+
+    def redraw(
+        self, seeds: Sequence[SeedSequence], *, partitions: bool = False, deadline: Deadline | None = None
+    ) -> list[Moments]:
+        if self._reading is None:
+            raise InputError(*explain_no_rows(Fact.of(NoRows.ELSEWHERE, rows=self.n_rows)))
+        law: Literal["rows", "partitions"] = "partitions" if partitions else "rows"
+        return self._reading.redraw([RowWeights(seed, law) for seed in seeds], deadline)
+
+    def redrawn(self, moments: Moments, seed: SeedSequence) -> Table:
+        known = self.__dict__.get("_samples", {})
+        return _Redrawn(self, moments, seed, known[max(known)] if known else None)
+
+    def folds(self, count: int, rng: Generator) -> list[Moments]:
+        if self.has_rows or not self.has_sample or self._reading is None:
+            return super().folds(count, rng)
+        seed = SeedSequence(int(rng.integers(2**63)))
+        return self._reading.redraw([RowWeights(seed, "fold", fold, count) for fold in range(count)])
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.has_rows:
+            return super().__getstate__()
+        return {**self.__dict__, "_reading": None}
+
+
+class _Redrawn(Table):
+    """A draw of a table that is elsewhere: moments of all its rows drawn again, and a draw of a sample of them."""
+
+    def __init__(self, base: Table, moments: Moments, seed: SeedSequence, sample: Floats | None) -> None:
+        n = int(moments.n)
+        why = Fact.of(NoRows.MOMENTS_ONLY) if sample is None else Fact.of(NoRows.ELSEWHERE, rows=n)
+        super().__init__(base.names, n, base.kinds, why, base.codings)
+        self._given, self._seed, self._base, self._known = moments, seed, base, sample
+        # As many rows drawn of the sample as it has come twice on average; fewer less often.
+        self.repeats = 2.0 if sample is None else 1 + n / len(sample)
+
+    def _find_moments(self) -> Moments:
+        return self._given
+
+    def take(self, positions: Integers) -> Floats:
+        if self._known is None:
+            raise InputError(*explain_no_rows(Fact.of(NoRows.MOMENTS_ONLY)))
+        size = min(len(positions), len(self._known))
+        return np.asarray(self._known[np.random.default_rng(self._seed).integers(len(self._known), size=size)])
+
+    def count_codes(self) -> tuple[Integers, Integers] | None:
+        counted = self._base.count_codes()
+        if counted is None:
+            return None
+        # Rows that are equal need not be drawn one by one.
+        codes, counts = counted
+        drawn = np.random.default_rng(self._seed).multinomial(int(counts.sum()), counts / counts.sum())
+        return codes[drawn > 0], drawn[drawn > 0]
+
+    def _make_rows(self) -> Floats:
+        raise InputError(*explain_no_rows(Fact.of(NoRows.ELSEWHERE, rows=self.n_rows)))
+
+    def _hash(self) -> str:
+        return _hash_step(self._base, "redrawn", str(self._seed.entropy), list(self._seed.spawn_key))
 
 
 class _OfMoments(Table):
@@ -531,8 +707,11 @@ class _Drawn(Table):
         rows = self._base.rows()
         return Moments.from_array(rows, self.names, np.bincount(self._positions, minlength=len(rows)))
 
+    def take(self, positions: Integers) -> Floats:
+        return self._base.take(self._positions)[positions]
+
     def _make_rows(self) -> Floats:
-        return self._base.rows()[self._positions]
+        return self._base.take(self._positions)
 
     def _hash(self) -> str:
         return _hash_step(self._base, "rows", hashlib.sha256(self._positions.astype("<i8").data).hexdigest())
@@ -558,6 +737,27 @@ class _Inliers(_Drawn):
         return (*rest, *column_notes(self.moments), self._said)
 
 
+class _Sampled(Table):
+    """Some rows of another table, which may be elsewhere, each once."""
+
+    def __init__(self, base: Table, positions: Integers) -> None:
+        super().__init__(base.names, len(positions), base.kinds, None, base.codings)
+        self._base, self._positions, self.repeats = base, positions, base.repeats
+
+    def _find_moments(self) -> Moments:
+        return Moments.from_array(self.rows(), self.names)
+
+    def _make_rows(self) -> Floats:
+        return self._base.take(self._positions)
+
+    def _note(self) -> Sequence[Fact[Note]]:
+        first = [note for note in self._base.notes if note.kind not in _OF_MOMENTS]
+        return (*first, Fact.of(Note.SAMPLED, rows=self.n_rows, of=self._base.n_rows), *column_notes(self.moments))
+
+    def _hash(self) -> str:
+        return _hash_step(self._base, "sampled", self.n_rows)
+
+
 class _Selected(Table):
     """Some columns of another table, in another order."""
 
@@ -572,7 +772,25 @@ class _Selected(Table):
         return self._base.moments.select(self.names)
 
     def _make_rows(self) -> Floats:
-        return self._base.rows()[:, [self._base.names.index(name) for name in self.names]]
+        return self._base.rows()[:, self._columns]
+
+    @property
+    def _columns(self) -> list[int]:
+        return [self._base.names.index(name) for name in self.names]
+
+    def take(self, positions: Integers) -> Floats:
+        return self._base.take(positions)[:, self._columns]
+
+    def sample(self, most: int) -> Floats:
+        return self._base.sample(most)[:, self._columns]
+
+    def redraw(
+        self, seeds: Sequence[SeedSequence], *, partitions: bool = False, deadline: Deadline | None = None
+    ) -> list[Moments]:
+        return self._base.redraw(seeds, partitions=partitions, deadline=deadline)
+
+    def redrawn(self, moments: Moments, seed: SeedSequence) -> Table:
+        return self._base.redrawn(moments, seed).select(self.names)
 
     def _hash(self) -> str:
         return _hash_step(self._base, "select", list(self.names))
@@ -590,11 +808,32 @@ class _Rescaled(Table):
         }
 
     @abstractmethod
+    def _again(self, base: Table) -> Table:
+        """A draw of the base, in the new units."""
+
+    @abstractmethod
     def _change(self, values: Floats, column: int | slice = slice(None)) -> Floats:
         """Values of the base, of one column or (n, d) of all, in the new units."""
 
     def _make_rows(self) -> Floats:
         return self._change(self._base.rows())
+
+    def take(self, positions: Integers) -> Floats:
+        return self._change(self._base.take(positions))
+
+    def sample(self, most: int) -> Floats:
+        return self._change(self._base.sample(most))
+
+    def count_codes(self) -> tuple[Integers, Integers] | None:
+        return self._base.count_codes()
+
+    def redraw(
+        self, seeds: Sequence[SeedSequence], *, partitions: bool = False, deadline: Deadline | None = None
+    ) -> list[Moments]:
+        return self._base.redraw(seeds, partitions=partitions, deadline=deadline)
+
+    def redrawn(self, moments: Moments, seed: SeedSequence) -> Table:
+        return self._again(self._base.redrawn(moments, seed))
 
     def _note(self) -> Sequence[Fact[Note]]:
         # What moments tell of columns is told in the new units; the rest is about the values that were read.
@@ -604,6 +843,11 @@ class _Rescaled(Table):
 
 class _Standardized(_Rescaled):
     """The rows of another table with every column at mean 0 and variance 1."""
+
+    def _again(self, base: Table) -> Table:
+        return _Scaled(
+            base, 1 / np.where(self._base.moments.constant, 1.0, np.sqrt(np.diag(self._base.moments.covariance)))
+        )
 
     def _find_moments(self) -> Moments:
         return self._base.moments.standardized()
@@ -635,6 +879,9 @@ class _Scaled(_Rescaled):
 
     def _find_moments(self) -> Moments:
         return self._scaled
+
+    def _again(self, base: Table) -> Table:
+        return _Scaled(base, self._factors)
 
     def _change(self, values: Floats, column: int | slice = slice(None)) -> Floats:
         return np.asarray(values * self._factors[column])

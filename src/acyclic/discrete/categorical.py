@@ -145,11 +145,18 @@ class Distributions:
     @classmethod
     def of(cls, rows: Floats, codings: Sequence[Coding], adjacency: Bools) -> Distributions:
         """Count the rows (n, d) of a table under a graph."""
-        codes, tables = _encode(codings, rows), []
+        return cls.of_codes(_encode(codings, rows), codings, adjacency, None)
+
+    @classmethod
+    def of_codes(
+        cls, codes: Integers, codings: Sequence[Coding], adjacency: Bools, rows: Integers | None
+    ) -> Distributions:
+        """Count rows of codes (m, d), each of which stands for so many (m,), or for one."""
+        tables = []
         for j, coding in enumerate(codings):
             keys, places = np.unique(codes[:, adjacency[:, j]], axis=0, return_inverse=True)
             r = len(coding.levels)
-            counts = np.bincount(places.ravel() * r + codes[:, j], minlength=len(keys) * r).reshape(-1, r)
+            counts = np.bincount(places.ravel() * r + codes[:, j], rows, minlength=len(keys) * r).reshape(-1, r)
             found = {tuple(key): count.astype(float) for key, count in zip(keys.tolist(), counts)}
             tables.append({**found, (): counts.sum(axis=0).astype(float)})
         return cls(adjacency, tuple(codings), tuple(tables))

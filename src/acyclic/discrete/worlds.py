@@ -26,7 +26,7 @@ from acyclic.deadline import Deadline
 from acyclic.discrete.fitted import LINEAR, Fitted, World, encode_rows, in_own_order
 from acyclic.discrete.search import FoundGraph, ScoreSearch, canonical_order
 from acyclic.discrete.selection import ParentCriterion, checked_order
-from acyclic.scores.blocks import BlockScore, Family, Mechanisms, draw_rows
+from acyclic.scores.blocks import BlockScore, Family, Mechanisms
 from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Floats, Integers, Kind
 
@@ -139,7 +139,7 @@ class Worlds:
 def _sample(table: Table) -> Floats:
     """The rows, or as many of them as the features of all columns can be multiplied out for."""
     affordable = int(MOST_PRODUCTS / (max(LEVELS) * len(table.names)) ** 2)
-    return draw_rows(table.rows(), min(max(affordable, FEWEST_SAMPLED), MOST_ROWS))
+    return table.sample(min(max(affordable, FEWEST_SAMPLED), MOST_ROWS))
 
 
 class Answer(NamedTuple):

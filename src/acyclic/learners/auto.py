@@ -138,7 +138,7 @@ class Auto(DagLearner):
             return find_by_counts(self, table, mask, monitor)
         near = None if self.start is None else order_of_start(self.start, table.names)
         effort = resolve_effort(self.effort, self.time_limit)
-        if table.why_no_rows is not None and has_categories(table):
+        if table.why_no_rows is not None and not table.has_sample and has_categories(table):
             raise InputError("categories of more than two levels need rows: ", *explain_no_rows(table.why_no_rows))
         if mask.has_bounds and has_categories(table):
             raise InputError("bounds and signs are of weights between numbers; leave them out beside categories")
@@ -299,7 +299,7 @@ class _Run:
     def _has_worlds(self) -> bool:
         """Whether there are rows, and enough of them, and weights without bounds: those are of lines."""
         enough = self.moments.n >= FEWEST_ROWS_FOR_CURVES and 2 <= len(self.moments.names) <= LARGEST_SHAPED
-        return self.table.has_rows and enough and not self.mask.has_bounds
+        return self.table.has_sample and enough and not self.mask.has_bounds
 
     def describe_worlds(self) -> dict[str, float]:
         """The scores of the worlds that were tried, and how many rows they are of."""

@@ -23,7 +23,7 @@ from acyclic.data.mask import Mask
 from acyclic.data.model import Intervention, Model
 from acyclic.data.moments import Moments
 from acyclic.data.sources import is_frame
-from acyclic.data.table import Table, encode, explain_no_rows
+from acyclic.data.table import MOST_SAMPLED, Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.errors import Argument, InputError, suggest
@@ -278,6 +278,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         else:
             table = Table.open(self._validate(X, dtype="numeric", ensure_all_finite=False, ensure_min_samples=2))
         self._check_kinds(table)
+        if self.needs_rows and table.is_elsewhere:
+            table = table.sampled(MOST_SAMPLED)
         if self.needs_rows and table.why_no_rows is not None:
             raise InputError(f"{type(self).__name__} needs rows: ", *explain_no_rows(table.why_no_rows))
         return table
@@ -319,7 +321,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     def _fit_noise(self, table: Table) -> Floats:
         """Variances of the residuals (d,) of the table that was learned from."""
         if self.mechanisms_ is not None:
-            return np.asarray(self._residuals(table.rows()).var(axis=0))
+            rows = table.rows() if table.has_rows else table.sample(MOST_SAMPLED)
+            return np.asarray(self._residuals(rows).var(axis=0))
         return np.maximum(residual_variances(table.moments.covariance, self.adjacency_matrix_), 0.0)
 
     def _residuals(self, rows: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from acyclic.data.mask import Mask
-from acyclic.data.table import Table
+from acyclic.data.table import MOST_SAMPLED, Table
 from acyclic.discrete.categorical import Distributions, search_counts
 from acyclic.errors import Argument, InputError
 from acyclic.facts import Caution, Ended, Fact, Orientation
@@ -21,24 +21,28 @@ from acyclic.types import Floats, Integers, Kind
 
 def can_count(table: Table) -> bool:
     """Whether all columns are categories, and there are rows to count."""
-    return table.has_rows and all(kind is Kind.CATEGORICAL for kind in table.kinds)
+    return table.has_sample and all(kind is Kind.CATEGORICAL for kind in table.kinds)
 
 
-def read_codes(table: Table) -> Integers:
-    """The codes (n, d) of a table of categories, or an InputError that says what cannot be counted."""
+def read_codes(table: Table) -> tuple[Integers, Integers]:
+    """Codes (m, d) of a table of categories and how many rows each stands for (m,), or an InputError that says why not.
+
+    Of a table that is elsewhere with very many different rows, those of a sample.
+    """
     others = [name for name, kind in zip(table.names, table.kinds) if kind is not Kind.CATEGORICAL]
     if others:
         listed = ", ".join(map(repr, others[:5])) + (f" and {len(others) - 5} more" if len(others) > 5 else "")
         said = f"only categories can be counted, and {listed} {'is none' if len(others) == 1 else 'are none'}; say "
         advice = Argument("kinds", {others[0]: "categorical"})
         raise InputError(said, advice, " if its numbers are codes, or leave out ", Argument("criterion"))
-    rows = table.rows()
-    codes = np.column_stack([table.codings[name].encode(rows[:, k]) for k, name in enumerate(table.names)])
+    counted = table.count_codes() or table.sampled(MOST_SAMPLED).count_codes()
+    assert counted is not None
+    codes, rows = counted
     if (codes < 0).any():
         holes = [name for name, column in zip(table.names, codes.T) if (column < 0).any()]
         said = f"{', '.join(map(repr, holes[:5]))}: cells are missing, and only whole rows can be counted; "
         raise InputError(said, "leave out these rows with ", Argument("missing", "drop-rows"))
-    return codes
+    return codes, rows
 
 
 def find_by_counts(
@@ -69,9 +73,9 @@ def find_by_counts(
         raise InputError(
             "the edges of categories have no weights to be bounded; leave the bounds out of ", Argument("knowledge")
         )
-    codes, codings = read_codes(table), [table.codings[name] for name in table.names]
+    (codes, rows), codings = read_codes(table), [table.codings[name] for name in table.names]
     levels = [len(coding.levels) for coding in codings]
-    score = CountScore.of(codes, levels, rule=rule, penalty=penalty, sample_size=sample_size)
+    score = CountScore.of(codes, levels, rows, rule=rule, penalty=penalty, sample_size=sample_size)
     near, rivals = learner.start, None
 
     def search(state: State) -> None:
@@ -92,15 +96,15 @@ def find_by_counts(
     state = monitor.run(search, State(required))
     if state.end is None:
         state.finish(Ended.COMPLETE)
-    few = len(codes) <= 2 * len(levels)
+    few = score.n <= 2 * len(levels)
     return Found(
         solution=state.solution(score.total(state.weights != 0), 0.0),
         method=learner.method,
         orientation=Orientation.INDEPENDENCE,
         settings={"criterion": "counts" if rule == "bic" else "bdeu", **name_penalty(penalty)},
         threshold=learner.threshold,
-        cautions=(Fact.of(Caution.FEW_ROWS, rows=len(codes), columns=len(levels)),) if few else (),
-        details={"price of a parent": score.unit + score.extra},
+        cautions=(Fact.of(Caution.FEW_ROWS, rows=score.n, columns=len(levels)),) if few else (),
+        details={"price of a parent": score.unit + score.extra, "rows that were counted": float(score.n)},
         rivals=rivals,
-        mechanisms=Distributions.of(table.rows(), codings, state.weights != 0),
+        mechanisms=Distributions.of_codes(codes, codings, state.weights != 0, rows),
     )

@@ -77,6 +77,7 @@ class CountScore(LocalScore):
         cls,
         codes: ArrayLike,
         levels: Sequence[int] | None = None,
+        counts: Integers | None = None,
         *,
         rule: CountRule = "bic",
         penalty: PenaltyRule = "ebic",
@@ -89,6 +90,8 @@ class CountScore(LocalScore):
         codes : array_like of int, shape (n, d)
         levels : sequence of int, optional
             How many levels each column has; one more than its largest code if left out.
+        counts : ndarray of int, shape (n,), optional
+            How many rows each one stands for; 1 if left out.
         rule : {"bic", "bdeu"}
         penalty : {"ebic", "bic", "strong"} or float
             Of "bic": log n for each free parameter, 2 log n with "strong", a number as it is; with "ebic" log n, and
@@ -108,10 +111,12 @@ class CountScore(LocalScore):
             raise InputError(f"rule is {rule!r}; give 'bic' or 'bdeu'")
         if rule == "bdeu" and not 0 < sample_size < inf:
             raise InputError(f"sample_size is {sample_size!r}; give a finite number > 0")
-        n, d = rows.shape
+        n, d = len(rows) if counts is None else int(counts.sum()), rows.shape[1]
+        if n > np.iinfo(np.int32).max:
+            raise InputError(f"{n} rows are more than can be counted, {np.iinfo(np.int32).max}; count a sample of them")
         extra = 2 * log(d) if penalty == "ebic" else 0.0
         unit = log(n) if penalty == "ebic" or rule == "bdeu" else price_of_parent(penalty, n, d)
-        joined, weight = _join_rows(rows, q)
+        joined, weight = _join_rows(rows, q) if counts is None or (counts == 1).all() else (rows, counts)
         parts = np.ascontiguousarray(joined.T, dtype=np.uint8), weight.astype(np.int32), q.astype(np.int32)
         return cls(*parts, unit, extra, float(sample_size) if rule == "bdeu" else 0.0)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.moments import Moments
-from acyclic.data.table import Table
+from acyclic.data.table import MOST_SAMPLED, Table
 from acyclic.deadline import Deadline
 from acyclic.errors import InputError
 from acyclic.facts import Doubt, Ended, Fact, Remark, cut_short
@@ -344,11 +344,13 @@ def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fac
 
 def _doubt_residuals(table: Table, graph: Dag) -> tuple[list[Fact[Doubt]], list[Fact[Remark]]]:
     """Reasons from the residuals, and what is only worth a remark."""
-    if not table.has_rows:
+    if not table.has_sample:
         return [], [Fact.of(Remark.NO_ROWS)]
     if not graph.n_edges:
         return [], []
-    rows, notes = table.rows(), []
+    rows = table.rows() if table.has_rows else table.sample(MOST_SAMPLED)
+    of = int(table.moments.n)
+    notes = [Fact.of(Remark.SAMPLED, rows=len(rows), of=of)] if len(rows) < of else []
     left = residuals_of(rows, table.moments, graph)
     odd = odd_residuals(left, graph.names)
     if odd:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from acyclic.data.moments import Moments
+from acyclic.data.reading import stays_elsewhere
 from acyclic.data.table import Table
-from acyclic.deadline import Deadline
-from acyclic.errors import InputError, show_name
+from acyclic.deadline import Deadline, Stopped
+from acyclic.errors import Argument, InputError, show_name
 from acyclic.facts import Ended, Fact, Remark, cut_short
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
@@ -51,6 +53,10 @@ from acyclic.types import Bools, Callback, Floats, Integers
 __all__ = ["Bootstrap", "bootstrap"]
 
 FORMAT = "acyclic bootstrap 2"
+# Fewer partitions tell little of how far sums vary between them.
+FEWEST_PARTITIONS = 30
+# Numbers in the moments of draws that are at hand at once: 512 MB.
+_MOST_NUMBERS = 1 << 26
 # Share of the weights of an edge between `lower` and `upper`.
 LEVEL = 0.9
 COMPLETE = Fact(Ended.COMPLETE)
@@ -227,6 +233,7 @@ class Bootstrap:
     random_state=SEEDS,
     n_jobs=JOBS,
     warm_start=FLAG,
+    resample=one_of("rows", "partitions"),
     first=an_instance("a fitted learner", DagLearner) | NONE,
     time_limit=SECONDS,
     callback=COMMON["callback"],
@@ -241,6 +248,7 @@ def bootstrap(
     n_jobs: int | None = None,
     cluster: Any = None,
     warm_start: bool = True,
+    resample: Literal["rows", "partitions"] = "rows",
     first: DagLearner | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
@@ -251,6 +259,10 @@ def bootstrap(
     A draw is a multinomial count per row, so that it costs one weighted product of the rows; learners that need rows
     get those drawn. Given `Moments`, draws are parametric (see `notes` of the result). Each draw has a seed of its own:
     the result has the same bits whatever `n_jobs` and `cluster` are.
+
+    Rows that are elsewhere, as those of a Dask frame, stay there: each worker draws a Poisson number with mean 1 for
+    each of its rows, for many draws in one pass, and sums come home. A learner that needs rows gets a sample of them,
+    drawn with replacement.
 
     Parameters
     ----------
@@ -266,9 +278,13 @@ def bootstrap(
         Processes, as joblib counts them: None for one, -1 for all processors.
     cluster : str or distributed.Client, optional
         Address of a Dask scheduler, whose workers need this package; one that does not answer is found before the
-        first fit. A draw whose worker dies is computed again.
+        first fit. A draw whose worker dies is computed again. It also reads a table that is a folder of Parquet files.
     warm_start : bool
         Whether learners that take a start begin each draw from the solution of the table itself.
+    resample : {"rows", "partitions"}
+        What is drawn of a table that is elsewhere. Partitions are drawn whole, which costs next to nothing beside a
+        pass over the rows, and takes dependence inside of partitions into account; it needs at least 30 that are alike,
+        as those of shuffled rows are.
     first : estimator, optional
         The learner as it was fitted to this very table, which is then not learned from again.
     time_limit : float, optional
@@ -289,26 +305,79 @@ def bootstrap(
     True
     """
     asked = Resources(n_jobs, cluster, time_limit, callback)
-    seeds, source, chosen = draw_seeds(random_state, draws), Table.open(table), resolve_learner(learner, knowledge)
+    seeds, chosen = draw_seeds(random_state, draws), resolve_learner(learner, knowledge)
     with ExitStack() as stack:
         resources = stack.enter_context(asked.connected())
+        reads = resources.cluster is not None and stays_elsewhere(table)
+        source = Table.open(table, cluster=resources.cluster) if reads else Table.open(table)
+        check_partitions(source, resample)
         whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-        shared = _Shared(source, chosen, whole.reached if warm_start else None)
+        shared = _Shared(source, chosen, whole.reached if warm_start else None, resample == "partitions")
         kept = None
         if checkpoint is not None and not whole.end.kind.stopped:
-            key = describe_draws(chosen, source, random_state, warm_start=warm_start, first=first)
+            key = describe_draws(chosen, source, random_state, warm_start=warm_start, first=first, resample=resample)
             kept = stack.enter_context(closing(Kept(checkpoint, key)))
         harvest = _NOTHING
         if whole.end.kind is not Ended.INTERRUPTED:
             harvest = _run(shared, seeds, resources, kept)
-        return _summarise(source, whole, harvest, len(seeds))
+        return _summarise(shared, whole, harvest, len(seeds))
+
+
+def check_partitions(table: Table, resample: str) -> None:
+    """Raise an InputError where partitions are to be drawn that are too few, or not there."""
+    if resample == "rows":
+        return
+    if not table.is_elsewhere:
+        raise InputError(
+            Argument("resample", resample), " is for a table whose rows are elsewhere, as those of a large Dask frame"
+        )
+    count = table.why_no_rows["partitions"] if table.why_no_rows is not None else 0
+    if count < FEWEST_PARTITIONS:
+        said = f" needs at least {FEWEST_PARTITIONS} partitions, and there are {count}; leave it out"
+        raise InputError(Argument("resample", resample), said)
 
 
 def _run(shared: _Shared, seeds: list[SeedSequence], resources: Resources, kept: Kept | None) -> Harvest:
-    if kept is None:
-        return run_draws(_draw, shared, seeds, resources)
-    known = {draw: _Found.from_plain(plain) for draw, plain in kept.draws.items()}
-    return run_draws(_draw, shared, seeds, resources, known, lambda draw, found: kept.add(draw, found.to_plain()))
+    known: Mapping[int, Any] = {}
+    if kept is not None:
+        known = {draw: _Found.from_plain(plain) for draw, plain in kept.draws.items()}
+
+    def keep(draw: int, found: _Found) -> None:
+        if kept is not None:
+            kept.add(draw, found.to_plain())
+
+    if shared.table.is_elsewhere:
+        return _run_elsewhere(shared, seeds, resources, known, keep)
+    return run_draws(_draw, shared, seeds, resources, known, keep)
+
+
+def _run_elsewhere(
+    shared: _Shared,
+    seeds: list[SeedSequence],
+    resources: Resources,
+    known: Mapping[int, Any],
+    keep: Callable[[int, Any], None],
+) -> Harvest:
+    """Draw where the rows are, as many draws in one pass as their moments fit into memory, and learn from these."""
+    waiting = [draw for draw in range(len(seeds)) if draw not in known]
+    size = max(1, _MOST_NUMBERS // len(shared.table.names) ** 2)
+    harvest = Harvest(known, {}, COMPLETE)
+    for start in range(0, len(waiting), size):
+        some = waiting[start : start + size]
+        try:
+            found = shared.table.redraw(
+                [seeds[draw] for draw in some], partitions=shared.partitions, deadline=resources.deadline
+            )
+        except Stopped as stopped:
+            return replace(harvest, end=stopped.end)
+        items: list[Any] = [None] * len(seeds)
+        for draw, moments in zip(some, found):
+            items[draw] = (moments, seeds[draw])
+        part = run_draws(_draw, shared, items, resources, harvest.answers, keep, some)
+        harvest = Harvest(part.answers, {**harvest.lost, **part.lost}, part.end)
+        if not harvest.end.kind.converged:
+            break
+    return harvest
 
 
 def describe_draws(
@@ -318,6 +387,7 @@ def describe_draws(
     *,
     warm_start: bool = True,
     first: DagLearner | None = None,
+    resample: str = "rows",
 ) -> Key:
     """What the draws of a bootstrap depend on, whatever their number."""
     if not isinstance(learner, DagLearner):
@@ -327,6 +397,8 @@ def describe_draws(
     key |= {"random_state of the draws": f"{root.entropy}, {root.spawn_key}", "warm_start": str(bool(warm_start))}
     if first is not None and warm_start and (other := first.describe_run(table)) != learner.describe_run(table):
         key["first"] = digest(sorted(other.items()))
+    if table.is_elsewhere and table.why_no_rows is not None:
+        key["resample"] = f"{resample} of {table.why_no_rows['partitions']} partitions"
     return key
 
 
@@ -347,6 +419,7 @@ class _Shared:
     table: Table
     learner: Learner
     start: Floats | None
+    partitions: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,8 +443,12 @@ class _Found:
         return cls(integers, np.array(weights, dtype=float), np.array(undetermined, dtype=bool), bool(converged))
 
 
-def _draw(shared: _Shared, seed: SeedSequence, deadline: Deadline) -> _Found | None:
-    found = fit(shared.learner, shared.table.resampled(default_rng(seed)), shared.start, deadline)
+def _draw(shared: _Shared, given: SeedSequence | tuple[Moments, SeedSequence], deadline: Deadline) -> _Found | None:
+    if isinstance(given, SeedSequence):
+        drawn = shared.table.resampled(default_rng(given))
+    else:
+        drawn = shared.table.redrawn(*given)
+    found = fit(shared.learner, drawn, shared.start, deadline)
     if was_cut(found):
         return None
     places = np.flatnonzero(found.graph.weights)
@@ -386,9 +463,10 @@ def was_cut(found: Fit) -> bool:
     return found.end.kind.stopped
 
 
-def _summarise(table: Table, first: Fit, harvest: Harvest, requested: int) -> Bootstrap:
-    names, found = table.names, list(harvest.answers.values())
-    notes = [*note_rows(table), *note_shortfall(harvest, requested)]
+def _summarise(shared: _Shared, first: Fit, harvest: Harvest, requested: int) -> Bootstrap:
+    names, found = shared.table.names, list(harvest.answers.values())
+    redrawn = [Fact.of(Remark.REDRAWN, what="partitions" if shared.partitions else "rows")]
+    notes = [*(redrawn if shared.table.is_elsewhere else note_rows(shared.table)), *note_shortfall(harvest, requested)]
     wild = sum(not draw.converged for draw in found)
     if wild:
         notes.append(Fact.of(Remark.NOT_CONVERGED, count=wild))

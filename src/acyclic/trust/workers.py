@@ -6,12 +6,11 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,26 +18,25 @@ from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
+from acyclic.data.cluster import connected
 from acyclic.deadline import Deadline, allow_interrupts
-from acyclic.errors import Argument, InputError, MissingExtraError
+from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 from acyclic.files import Journal
 from acyclic.running import Key, Monitor, check_key
 from acyclic.types import Callback, Progress
 
 Payload = TypeVar("Payload")
-Task = Callable[[Payload, SeedSequence, Deadline], Any]
-"""Takes what all draws share, the seed of one, and the deadline; None stands for a draw that time cut short."""
+Task = Callable[[Payload, Any, Deadline], Any]
+"""Takes what all draws share, the seed of one or what it is made of, and the deadline.
+
+None stands for a draw that time cut short.
+"""
 
 # A process may die once by chance, for want of memory; a job that kills it does so again.
 _TRIES_TOGETHER = 2
 # Seconds for the answers of workers that heed the deadline themselves to arrive.
 _GRACE = 0.5
-# How addresses begin at which Dask speaks TLS.
-_ENCRYPTED = ("tls://", "wss://")
-# Dask's setting for a function that finds certificates.
-_LOADER = "distributed.client.security-loader"
-_FILES = Argument("tls_ca"), ", ", Argument("tls_cert"), " and ", Argument("tls_key")
 
 
 @dataclass(frozen=True)
@@ -135,19 +133,20 @@ class Kept:
 def run_draws(
     task: Task[Payload],
     payload: Payload,
-    seeds: list[SeedSequence],
+    seeds: Sequence[Any],
     resources: Resources,
     answers: Mapping[int, Any] | None = None,
     keep: Callable[[int, Any], None] = lambda draw, answer: None,
+    only: Collection[int] | None = None,
 ) -> Harvest:
     """Compute every draw, each answer a function of payload and seed alone.
 
     A draw whose process dies is computed again; if that fails too it is lost, and only that one. Time limit, callback
-    and Ctrl-C end the run with what is there. Draws whose ``answers`` are known are not computed; ``keep`` is told each
-    new one.
+    and Ctrl-C end the run with what is there. Draws whose ``answers`` are known are not computed, nor others than
+    ``only``; ``keep`` is told each new one. Whatever a draw is made of may stand in the place of its seed.
     """
     known = {draw: answer for draw, answer in (answers or {}).items() if draw < len(seeds)}
-    waiting = [draw for draw in range(len(seeds)) if draw not in known]
+    waiting = [draw for draw in (range(len(seeds)) if only is None else sorted(only)) if draw not in known]
     lost: dict[int, str] = {}
     end = Fact.of(Ended.COMPLETE)
     stream = compute_answers(partial(_guarded, task), payload, [seeds[draw] for draw in waiting], resources)
@@ -166,7 +165,7 @@ def run_draws(
         end = Fact.of(Ended.INTERRUPTED)
     finally:
         stream.close()
-    if end.kind.converged and len(known) + len(lost) < len(seeds):
+    if end.kind.converged and any(draw not in known and draw not in lost for draw in waiting):
         end = resources.deadline.end()
     return Harvest(dict(sorted(known.items())), dict(sorted(lost.items())), end)
 
@@ -191,7 +190,7 @@ def _nothing() -> Answers:
     yield from ()
 
 
-def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: SeedSequence, deadline: Deadline) -> Answer:
+def _guarded(task: Task[Payload], payload: Payload, draw: int, seed: Any, deadline: Deadline) -> Answer:
     """One draw on one BLAS thread, which keeps its bits the same wherever it runs."""
     if deadline.passed():
         return draw, None, ""
@@ -272,94 +271,6 @@ def _follow(parent: int) -> None:
 
     if hasattr(os, "getppid") and os.getpid() != parent:
         threading.Thread(target=watch, name="acyclic-parent", daemon=True).start()
-
-
-@dataclass(frozen=True)
-class Scheduler:
-    """A Dask scheduler by its address, with the certificates to show it; what cannot be right is refused at once.
-
-    Parameters
-    ----------
-    address : str
-    tls_ca, tls_cert, tls_key : path, optional
-        PEM files: the authority that signed the scheduler's certificate, and a certificate of its for this client with
-        the key. Where all are left out Dask's own configuration may name them.
-
-    Examples
-    --------
-    >>> Scheduler("tcp://host:8786", "ca.pem")
-    Traceback (most recent call last):
-    acyclic.errors.InputError: tls_ca needs tls_cert and tls_key beside it
-    """
-
-    address: Any
-    tls_ca: str | os.PathLike[str] | None = None
-    tls_cert: str | os.PathLike[str] | None = None
-    tls_key: str | os.PathLike[str] | None = None
-
-    def __post_init__(self) -> None:
-        files = {name: getattr(self, name) for name in ("tls_ca", "tls_cert", "tls_key")}
-        here = [name for name, path in files.items() if path is not None]
-        away = [part for name in files if name not in here for part in (" and ", Argument(name))]
-        if here and away:
-            raise InputError(Argument(here[0]), " needs ", *away[1:], " beside it")
-        for name in here:
-            if not Path(files[name]).is_file():
-                raise InputError(f"there is no file {os.fspath(files[name])!r}, which is given as ", Argument(name))
-        if here and self.address is None:
-            raise InputError(Argument("tls_ca"), " is for a cluster; give its address as ", Argument("cluster"))
-        if not isinstance(self.address, str):
-            advice = "give the address of a Dask scheduler such as 'tcp://host:8786'"
-            raise InputError(f"cluster is {self.address!r}; {advice}")
-        if here and not self.address.startswith(_ENCRYPTED):
-            advice = "which sends all in clear; give an address such as 'tls://host:8786'"
-            raise InputError(Argument("tls_ca"), f" is given for {self.address!r}, {advice}")
-
-    def connect(self) -> Any:
-        """A client of it, to be closed by the caller."""
-        from distributed import Client
-
-        security = self._security()
-        try:
-            return Client(self.address, security=security, set_as_default=False)
-        except (OSError, ValueError, RuntimeError) as error:
-            raise InputError(f"no Dask scheduler answers at {self.address!r}: {error}") from error
-
-    def _security(self) -> Any:
-        """The certificates as Dask takes them; None leaves them to its own configuration, if that names any."""
-        import dask
-        from distributed import Security
-
-        if self.tls_ca is None or self.tls_cert is None or self.tls_key is None:
-            own = Security()
-            known = (own.tls_ca_file and own.tls_client_cert) or dask.config.get(_LOADER, None)
-            if self.address.startswith(_ENCRYPTED) and not known:
-                raise InputError(f"{self.address!r} asks for certificates; give ", *_FILES)
-            return None
-        names = {"tls_ca_file": self.tls_ca, "tls_client_cert": self.tls_cert, "tls_client_key": self.tls_key}
-        security = Security(require_encryption=True, **{name: os.fspath(path) for name, path in names.items()})
-        try:
-            security.get_connection_args("client")
-        except (OSError, ValueError) as error:
-            raise InputError(*_FILES, f" are no certificates and key that fit each other: {error}") from error
-        return security
-
-
-@contextmanager
-def connected(cluster: Any) -> Iterator[Any]:
-    """The client of a cluster: the one given, or one that is made of an address and closed in the end; None of None."""
-    if cluster is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError(Argument("cluster"), "distributed", "cluster") from error
-    if isinstance(cluster, Client):
-        yield cluster
-        return
-    with closing((cluster if isinstance(cluster, Scheduler) else Scheduler(cluster)).connect()) as client:
-        yield client
 
 
 def _on_cluster(job: Callable[..., Answer], payload: Any, items: Sequence[Any], resources: Resources) -> Answers:

@@ -225,6 +225,10 @@ REMARKS = {
         "the draws are parametric, since {because}: each takes mean and covariance from their sampling distribution "
         "under Gaussian rows (Wishart)"
     ),
+    Remark.REDRAWN: (
+        "the draws were made where the rows are: each of the {what} comes a Poisson number of times, 1 on average"
+    ),
+    Remark.SAMPLED: "what was tested on rows was tested on {rows} of {of}",
     Remark.CUT_SHORT: "{done} of {requested} {what} were done when {how}",
     Remark.LOST: "{count} draws were lost; the first because of {reason}",
     Remark.NOT_CONVERGED: "the learner did not converge in {count} of the draws, which count as they are",
@@ -264,6 +268,7 @@ _NO_ROWS = {
     NoRows.WEIGHTED: "rows that have weights cannot be drawn",
     NoRows.INCOMPLETE: "the rows have missing cells",
     NoRows.TOO_LARGE: "the rows are too many to be kept",
+    NoRows.ELSEWHERE: "the rows are on a cluster",
 }
 
 _WORDS: dict[Any, str] = {

@@ -219,6 +219,7 @@ _OF_A_TABLE: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
     Note.FEW_ROWS_COLLINEAR: _say_few_rows,
     Note.MISSING: _say_cells,
     Note.ROWS_LEFT_OUT: _say_cells,
+    Note.SAMPLED: lambda fact: f"{fact['rows']} of {fact['of']} rows, drawn at random, stand for all",
     Note.PAIRWISE: _say_pairwise,
     Note.REPAIRED: lambda fact: (
         f"an eigenvalue of the correlations was {fact['eigenvalue']:.3g}, so they were changed by up to "
