@@ -204,7 +204,18 @@ def test_an_alternative_is_as_far_behind_as_the_nearest_edge_that_it_changes(nea
 
 
 def test_the_table_of_edges_has_margins_where_a_search_found_them(near):
-    columns = "source target weight standardised share margin turned left_out support rests_on".split()
+    columns = [
+        "source",
+        "target",
+        "weight",
+        "standardised",
+        "share",
+        "margin",
+        "turned",
+        "left_out",
+        "support",
+        "rests_on",
+    ]
     assert near.edge_columns() == columns == edge_list(near).splitlines()[0].split(",")
     for row in near.edges():
         assert row["margin"] == min(row["turned"], row["left_out"])
