@@ -14,7 +14,9 @@ from acyclic.errors import MissingExtraError
 
 pytest.importorskip("cyclopts", reason="the command line needs the extra cli")
 pytest.importorskip("polars", reason="reading files needs the extra files")
-jsonschema = pytest.importorskip("jsonschema", reason="documents are checked against their schema")
+pytest.importorskip("jsonschema", reason="documents are checked against their schema")
+
+import jsonschema
 
 from acyclic.cli import commands
 from acyclic.cli.faults import Exit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from acyclic.cli.mcp import mcp
 from acyclic.cli.terminal import Output
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def add_commands(app: App) -> None:
     """Add the commands of this file to an app, which completion is made of."""
     app.command(schema)
     app.command(plugins)
+    app.command(mcp)
 
     @app.command
     def completion(

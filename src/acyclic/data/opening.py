@@ -302,11 +302,12 @@ def _find_member(stream: Stream, sheet: str | None) -> str | None:
         return None
     hidden = ("__MACOSX/", ".", "_")
     tables = [name for name in names if not name.startswith(hidden) and not PurePosixPath(name).name.startswith(".")]
-    named = [name for name in tables if _is_table(name)]
+    named = [name for name in tables if is_table_name(name)]
     return "zip:" + _choose(stream.name, "file", named or tables, sheet)
 
 
-def _is_table(name: str) -> bool:
+def is_table_name(name: str) -> bool:
+    """Whether a file has the name of a table, packed or not, rather than of a text about one."""
     suffixes = [suffix.lower() for suffix in PurePosixPath(name).suffixes]
     known = {*_SUFFIXES, ".csv", ".tsv", ".txt", ".tab", ".dat", ".data"}
     return any(suffix in known for suffix in suffixes[-2:]) and "readme" not in name.lower()
