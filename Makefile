@@ -18,7 +18,8 @@ TWO := -n 2 --dist worksteal
 # A shell that forbids bytecode would have each of the many processes of the tests compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: agreement demo docs test test-gallery test-fast test-cpus test-floors test-package sanitize lint format bench reproduce figures handoff screenshots clean
+.PHONY: agreement demo docs test test-gallery test-fast test-cpus test-floors test-package test-example wheels release-check \
+  sanitize lint format bench reproduce figures handoff screenshots clean
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
@@ -143,6 +144,29 @@ test-package: $(DEV)
 	  $(PINNED) $(PACKAGE)/venv/bin/python $(INSTALL) "$$archive[cli]" && \
 	  (cd $(PACKAGE) && venv/bin/python ../../.ci/smoke.py ../../README.md) || exit 1; \
 	done
+
+# The package that shows how to add methods, installed beside acyclic where nothing else is.
+EXAMPLE := build/example
+
+test-example: $(DEV)
+	rm -rf $(EXAMPLE)
+	$(PYTHON) -m venv $(EXAMPLE)
+	$(PINNED) $(EXAMPLE)/bin/python $(INSTALL) pytest '.[cli,plot]' ./examples/acyclic-example
+	$(ONE_THREAD) $(EXAMPLE)/bin/python -m pytest -q -c /dev/null examples/acyclic-example/tests
+
+# Wheels for old and other Linux systems, from the source archive; auditwheel holds their tags to what they need.
+DIST := dist
+VERSION = $$($(BIN)/python -c 'import acyclic; print(acyclic.__version__)')
+
+wheels: $(DEV)
+	rm -rf $(DIST)
+	$(PINNED) $(BIN)/python -m build --sdist --outdir $(DIST) .
+	$(BIN)/python .ci/wheels.py $(DIST)/acyclic-$(VERSION).tar.gz $(DIST)
+
+# What has to hold before a release: archives that a registry takes, and that work with every Python found.
+release-check: wheels
+	$(BIN)/python -m twine check --strict $(DIST)/*
+	$(BIN)/python .ci/release.py $(DIST)
 
 # DoWhy holds SciPy back: it has an environment of its own, which pgmpy shares.
 HANDOFF := build/handoff-venv

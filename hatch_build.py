@@ -6,6 +6,8 @@ Python version, hence the py3-none-<platform> tag.
 
 Reports that learn again inside of the page need the kernels as a WebAssembly module too, which only ziglang compiles:
 it is made where ziglang is installed, and ACYCLIC_LIVE=1 in the environment asks pip for it, as releases do.
+
+ACYCLIC_PLATFORM names another platform in the tag, where CC is a compiler that makes libraries for it: .ci/wheels.py.
 """
 
 import os
@@ -33,7 +35,8 @@ class CustomBuildHook(BuildHookInterface):
         recipe = self.recipe()
         recipe["compile_kernels"](Path(self.root) / NATIVE / recipe["NAME"])
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        platform = os.environ.get("ACYCLIC_PLATFORM") or sysconfig.get_platform()
+        build_data["tag"] = f"py3-none-{platform.replace('-', '_').replace('.', '_')}"
         build_data["artifacts"].append(str(NATIVE / recipe["NAME"]))
         if recipe["can_compile_wasm"]():
             recipe["compile_wasm"](Path(self.root) / NATIVE / recipe["WASM"])

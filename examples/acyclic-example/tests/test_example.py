@@ -35,7 +35,7 @@ def test_the_constraint_goes_by_its_name():
 
 def test_the_command_knows_both(tmp_path, capsys):
     assert main(["plugins", "--json"]) == 0
-    listed = json.loads(capsys.readouterr().out)["result"]
+    listed = json.loads(capsys.readouterr().out)["plugins"]
     assert {(row["name"], row["usable"]) for row in listed} >= {("nearest", True), ("doubled", True)}
     plan = Path(__file__).parents[1] / "my-plan.toml"
     assert main(["reproduce", str(plan), "--runs", "1", "--out", str(tmp_path / "out"), "--quiet"]) == 0
