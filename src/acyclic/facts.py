@@ -275,6 +275,20 @@ class NoRows(StrEnum):
     """They are in partitions on a cluster, and stay there."""
 
 
+class Unreached(StrEnum):
+    """Why shares of draws were not turned into probabilities: the rule for that was not fitted on such runs."""
+
+    METHOD = "method"
+    SETTINGS = "settings"
+    """Another penalty than the usual one, or a threshold."""
+    KNOWLEDGE = "knowledge"
+    WORLD = "world"
+    """Categories, curves, or noise whose shape orients edges."""
+    ROWS = "rows"
+    COLUMNS = "columns"
+    DRAWS = "draws"
+
+
 class Caution(StrEnum):
     """What a reader should know before using a graph."""
 
@@ -340,6 +354,10 @@ class Remark(StrEnum):
     """Effects multiply the average slopes of mechanisms that are not lines."""
     BOUNDED = "bounded"
     """Equivalent graphs disagree on an effect, which is told by its bounds."""
+    UNCALIBRATED = "uncalibrated"
+    """The shares of draws are no probabilities; why, by a member of `Unreached`."""
+    MISSED = "missed"
+    """Of the pairs that the answer does not join some are likely joined; about the likeliest of them."""
     NONE_STABLE = "none-stable"
     AT_THE_END = "at-the-end"
     UNKNOWN = "unknown"

@@ -59,6 +59,8 @@ EVIDENCE = ("confidence", "audit", "curve")
 SHARES = ("this_way", "either_way", "lower", "upper")
 # Those that the fitted mechanisms tell: the two first where an edge is no line between numbers.
 EFFECTS = ("effect", "slope", "share")
+# Those that a rule makes of its shares, where that reaches.
+PROBABILITIES = ("probability", "direction_probability")
 # Those that come from a search which compares graphs.
 MARGINS = ("margin", "turned", "left_out")
 # The words of format 1 for what orients an edge.
@@ -114,11 +116,11 @@ def _shape(form: str, support: Range, verdict: Range, remarks: Mapping[str, Rang
     margins = dict.fromkeys(Margin._fields, number(least=0) | NONE)
     edge = record({"source": TEXT, "target": TEXT, "weight": _NO_WEIGHT, "support": support}, margins, closed=True)
     other = record({"excess": number(least=0), **dict.fromkeys(("with", "without", *CHANGES), PAIRS)})
-    shares = each(record({"source": TEXT, "target": TEXT}, _SHARES))
+    shares = each(record({"source": TEXT, "target": TEXT}, _SHARES | dict.fromkeys(PROBABILITIES, SHARE | NONE)))
     needed = {"format": one_of(form), "names": each(TEXT), "edges": each(edge)}
     needed |= {"undirected": PAIRS, "directed": PAIRS, "verdict": verdict, "provenance": _PROVENANCE}
     evidence = {
-        "confidence": record({"edges": shares}, remarks),
+        "confidence": record({"edges": shares}, {"unseen": SHARE | NONE, **remarks}),
         "audit": record({}, remarks),
         "curve": record({}, {"trace": each(_POINT), **remarks}),
     }
@@ -266,7 +268,9 @@ class Findings:
         category, is explained by this edge and not by the other parents: see `EdgeEffect`, of which ``effects`` holds
         the curves and the effects of levels.
         ``this_way`` and ``either_way`` are the shares of the bootstrap's draws with the edge in its direction and in
-        any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``turned`` and
+        any; ``lower`` and ``upper`` hold 90 % of its weights there. All are None without a bootstrap. ``probability``
+        is how likely an edge joins the two, in any direction, and ``direction_probability`` how likely it points this
+        way if so: what the shares amount to; None where `acyclic.trust.calibration` does not reach. ``turned`` and
         ``left_out`` are how much higher the lowest score that was met is with the edge turned, and without it (inf if
         no such graph was met); ``margin`` is the smaller one. They are None where no search looked for it.
         ``support`` is what orients the edge, a member of `Orientation`, and ``rests_on`` says it in words.
@@ -281,6 +285,7 @@ class Findings:
                 "standardised": strength.get((source, target)),
                 **_effect(self.effects.get((source, target))),
                 **_confidence(found, source, target, known=self.confidence is not None),
+                **_likely(self.confidence or {}, found, source, target),
                 **_margins(self.verdict.margins.get((source, target), Margin())),
                 **self._rest(source, target),
             }
@@ -295,9 +300,14 @@ class Findings:
         return {"support": support.value, "rests_on": words.say_support(support, turned)}
 
     def shown_columns(self) -> dict[str, str]:
-        """Columns of the table of edges that people are shown, with their titles."""
-        held = self.edge_columns()
+        """Columns of the table of edges that people are shown, with their titles: probabilities rather than shares."""
+        held = set(self.edge_columns()) - (set(SHARES) if self.is_calibrated else set())
         return {name: title for name, title in words.TITLES.items() if name in held}
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the shares of a bootstrap were turned into probabilities."""
+        return self.confidence is not None and self.confidence.get("unseen") is not None
 
     def edge_columns(self) -> list[str]:
         """Columns of the table of edges, as files hold them: those of bootstrap and search where there was one."""
@@ -310,6 +320,7 @@ class Findings:
             *(EFFECTS[:2] * any(one.form is not Form.LINE for one in self.effects.values())),
             *(EFFECTS[2:] * bool(self.effects)),
             *(SHARES * shares),
+            *(PROBABILITIES * self.is_calibrated),
             *(MARGINS * margins),
             "support",
             "rests_on",
@@ -521,6 +532,19 @@ def _effect(found: EdgeEffect | None) -> dict[str, Any]:
     if found is None:
         return dict.fromkeys(EFFECTS)
     return {"effect": found.form.value, "slope": found.slope, "share": found.share}
+
+
+def _likely(
+    confidence: Mapping[str, Any], found: Mapping[Pair, Mapping[str, Any]], source: str, target: str
+) -> dict[str, float | None]:
+    """Probabilities of an edge; of one that no draw has, those of a pair that none joins."""
+    unseen, own, other = confidence.get("unseen"), found.get((source, target)), found.get((target, source))
+    if unseen is None:
+        return dict.fromkeys(PROBABILITIES)
+    if own is None and other is not None and other.get("direction_probability") is not None:
+        own = {**other, "direction_probability": 1 - other["direction_probability"]}
+    usual = dict(zip(PROBABILITIES, (unseen, 0.5)))
+    return {name: float(usual[name] if own is None or own.get(name) is None else own[name]) for name in PROBABILITIES}
 
 
 def _margins(margin: Margin) -> dict[str, float | None]:

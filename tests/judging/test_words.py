@@ -28,6 +28,7 @@ from acyclic.judging.alternatives import NamedAlternative
 from acyclic.judging.verdict import Verdict
 from acyclic.judging.words import assessing, say_note, say_notes
 from acyclic.learners import LEARNERS
+from acyclic.trust.adequacy import Adequacy, Claim
 
 # --- What was noted about columns ------------------------------------------------------------------------------------
 
@@ -211,12 +212,32 @@ SAID = {
     ),
     "the draws are parametric, since rows that have weights cannot be drawn: each takes mean and covariance from their "
     "sampling distribution under Gaussian rows (Wishart)": Fact.of(Remark.PARAMETRIC, why="weighted"),
+    "the shares of draws are not turned into probabilities: the rule for that was fitted on 80 to 20000 rows, and "
+    "there are 50": Fact.of(Remark.UNCALIBRATED, why="rows", value=50, least=80, most=20_000),
+    "of the edges that were left out some 1.5 are expected to be there; likeliest is one between a and b, with a "
+    "probability of 40%": Fact.of(Remark.MISSED, "a", "b", probability=0.4, expected=1.53),
+    "12 of 90 independencies were tested, drawn at random": Fact.of(Remark.CLAIMS_SAMPLED, chosen=12, implied=90),
+    "the rows contradict independencies that the graph implies (2 of 90 beyond chance; p = 1e-05 of all together), as "
+    "that of a and b": Fact.of(Doubt.VIOLATED, "a", "b", count=2, tested=90, p_value=1e-5),
 }
 
 
 @pytest.mark.parametrize(("sentence", "fact"), SAID.items())
 def test_facts_in_words(sentence, fact):
     assert words.say(fact) == sentence
+
+
+def test_an_adequacy_in_words():
+    claim = Claim("a", "b", ("c",), 1e-6, 0.31)
+    said = words.say_adequacy(Adequacy(1e-5, 90, 90, 1, (claim,), (claim,), (Claim("a", "b", (), 1e-6, 0.3),)))
+    assert said.splitlines() == [
+        "The rows do NOT bear out the independencies that the graph implies: p = 1e-05 of all together, violated "
+        "beyond chance: 1 of 90 tested.",
+        "Violated: a and b should be independent given c: p = 1e-06, strength 0.31.",
+        "A hidden common cause, or an edge that was left out, would explain why what their parents leave of these "
+        "depends on each other: a and b.",
+    ]
+    assert words.say_adequacy(Adequacy(float("nan"), 0, 0)) == "The graph implies no independence that could be tested."
 
 
 def verdict(**changes):

@@ -17,7 +17,7 @@ import numpy as np
 
 from acyclic.facts import Orientation
 from acyclic.files import write_text
-from acyclic.findings import EFFECTS, MARGINS, SHARES, Findings
+from acyclic.findings import EFFECTS, MARGINS, PROBABILITIES, SHARES, Findings
 from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
 from acyclic.learners.edge_effects import Form
@@ -26,7 +26,7 @@ from acyclic.report.sections import evidence_sections, facts, glossary, provenan
 from acyclic.report.sketch import sketch_table
 
 # Columns of the table of edges that the page has no other name for.
-SHOWN = ("support", "standardised", *EFFECTS, *SHARES, *MARGINS)
+SHOWN = ("support", "standardised", *EFFECTS, *SHARES, *PROBABILITIES, *MARGINS)
 SCRIPTS = (
     *("model.js", "formats.js", "graph.js", "overview.js", "matrix.js", "plots.js"),
     *("learner.js", "live.js", "report.js"),

@@ -17,6 +17,7 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import Argument, InputError, show_name
 from acyclic.facts import Ended, Fact, Remark, cut_short
+from acyclic.findings import PROBABILITIES
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
@@ -45,6 +46,7 @@ from acyclic.ranges import (
     whole,
 )
 from acyclic.running import Key, digest
+from acyclic.trust.calibration import calibrate, find_obstacle
 from acyclic.trust.drawn import Drawn
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.workers import Harvest, Kept, Resources, draw_seeds, run_draws
@@ -60,6 +62,8 @@ _MOST_NUMBERS = 1 << 26
 # Share of the weights of an edge between `lower` and `upper`.
 LEVEL = 0.9
 COMPLETE = Fact(Ended.COMPLETE)
+# Of the pairs that the answer does not join, those are told of that are at least so likely joined.
+TELLING = 0.1
 _SPREAD = dict.fromkeys(("weight", "lower", "upper"), number() | NONE)
 # What `to_dict` gives and `from_dict` takes.
 SHAPE = record(
@@ -68,11 +72,16 @@ SHAPE = record(
         "names": NAMES,
         "draws": whole(least=0),
         "requested": whole(least=0),
-        "edges": each(record({"source": TEXT, "target": TEXT, "frequency": SHARE, "adjacency": SHARE, **_SPREAD})),
+        "edges": each(
+            record(
+                {"source": TEXT, "target": TEXT, "frequency": SHARE, "adjacency": SHARE, **_SPREAD},
+                dict.fromkeys(PROBABILITIES, SHARE | NONE),
+            )
+        ),
         "graph": EDGES,
         "notes": each(a_fact(Remark)),
     },
-    {"end": a_fact(Ended), "drawn": ANYTHING},
+    {"end": a_fact(Ended), "unseen": SHARE | NONE, "drawn": ANYTHING},
 )
 
 
@@ -97,7 +106,12 @@ class Bootstrap:
     end : Fact of Ended
         How the run ended.
     notes : tuple of Fact of Remark
-        How the draws were made, and which were lost.
+        How the draws were made, which were lost, and why there are no probabilities where there are none.
+    probability : ndarray (d, d) or None
+        The probability that an edge joins i and j, whatever its direction, by `acyclic.trust.calibration`; None where
+        its rule does not reach.
+    direction_probability : ndarray (d, d) or None
+        The probability that an edge between i and j, if there is one, points from i to j.
     drawn : Drawn or None
         The graphs of the first hundred draws, of which effects can be asked.
     """
@@ -112,10 +126,14 @@ class Bootstrap:
     graph: Dag
     end: Fact[Ended] = COMPLETE
     notes: tuple[Fact[Remark], ...] = ()
+    probability: Floats | None = None
+    direction_probability: Floats | None = None
     drawn: Drawn | None = None
 
     def __post_init__(self) -> None:
-        for name in ("edge", "weight", "lower", "upper"):
+        for name in ("edge", "weight", "lower", "upper", *PROBABILITIES):
+            if getattr(self, name) is None:
+                continue
             array = np.array(getattr(self, name), dtype=float)
             array.flags.writeable = False
             object.__setattr__(self, name, array)
@@ -163,9 +181,36 @@ class Bootstrap:
                 "lower": _number(self.lower[i, j]),
                 "upper": _number(self.upper[i, j]),
                 "learned": bool(learned[i, j]),
+                **self._likely(i, j),
             }
             for i, j in sorted(pairs, key=lambda pair: (-self.edge[*pair], pair))
         ]
+
+    def missed(self, cut: float = 0.0) -> list[tuple[str, str, float]]:
+        """Pairs that the answer does not join and their probability to be joined, above the cut, the likeliest first.
+
+        Empty where there are no probabilities.
+        """
+        if self.probability is None:
+            return []
+        apart = np.triu(~(self.graph.adjacency | self.graph.adjacency.T) & (self.probability > cut), 1)
+        found = [(self.names[i], self.names[j], float(self.probability[i, j])) for i, j in np.argwhere(apart).tolist()]
+        return sorted(found, key=lambda pair: -pair[2])
+
+    @property
+    def unseen(self) -> float | None:
+        """The probability that an edge joins two columns that neither the answer nor any draw joins; None if unknown.
+
+        It is the same for all such pairs, and known where there are some.
+        """
+        if self.probability is None:
+            return None
+        never = (
+            (self.adjacency == 0)
+            & ~(self.graph.adjacency | self.graph.adjacency.T)
+            & ~np.eye(len(self.names), dtype=bool)
+        )
+        return float(self.probability[never][0]) if never.any() else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; only edges that some draw has are listed."""
@@ -179,6 +224,7 @@ class Bootstrap:
             "end": self.end.to_dict(),
             "notes": [note.to_dict() for note in self.notes],
             **({} if self.drawn is None else {"drawn": self.drawn.to_dict()}),
+            **({} if self.probability is None else {"unseen": self.unseen}),
         }
 
     @classmethod
@@ -199,8 +245,9 @@ class Bootstrap:
             notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             edge, weight, lower, upper = matrices
             counts = int(plain["draws"]), int(plain["requested"])
+            likely = _read_probabilities(plain, at)
             drawn = Drawn.from_dict(plain["drawn"], len(names)) if plain.get("drawn") is not None else None
-            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes, drawn)
+            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes, *likely, drawn)
         except (KeyError, ValueError) as error:
             raise InputError(f"these are no bootstrap frequencies of acyclic: {error}") from error
 
@@ -211,6 +258,8 @@ class Bootstrap:
         lines = [f"{self.draws} of {self.requested} draws; {len(rows)} edges in more than 5 % of them."]
         for ends, row in zip(shown, rows):
             line = f"  {ends:<{wide}}  {row['frequency']:6.1%}"
+            if row["probability"] is not None:
+                line += f", there with probability {row['probability']:.0%}"
             if row["direction"] < 1:
                 line += f", either direction {row['adjacency']:.1%}"
             if row["weight"] is not None:
@@ -220,6 +269,10 @@ class Bootstrap:
 
     def __repr__(self) -> str:
         return f"Bootstrap({self.draws} draws, {len(self.names)} columns)"
+
+    def _likely(self, i: int, j: int) -> dict[str, float | None]:
+        found = (getattr(self, name) for name in PROBABILITIES)
+        return {name: None if matrix is None else float(matrix[i, j]) for name, matrix in zip(PROBABILITIES, found)}
 
     def _leads(self) -> Bools:
         """Of two equally frequent directions the one to take: the learned, else that with a weight, else the first."""
@@ -320,7 +373,8 @@ def bootstrap(
         harvest = _NOTHING
         if whole.end.kind is not Ended.INTERRUPTED:
             harvest = _run(shared, seeds, resources, kept)
-        return _summarise(shared, whole, harvest, len(seeds))
+        informed = getattr(chosen, "knowledge", None) is not None
+        return _calibrate(_summarise(shared, whole, harvest, len(seeds)), source, whole, informed=informed)
 
 
 def check_partitions(table: Table, resample: str) -> None:
@@ -473,7 +527,38 @@ def _summarise(shared: _Shared, first: Fit, harvest: Harvest, requested: int) ->
     graph, d = Dag(first.graph.weights, names), len(names)
     shares = _frequency(found, d), *_spread(found, d)
     drawn = Drawn.of((draw.places, draw.weights) for draw in found)
-    return Bootstrap(names, len(found), requested, *shares, graph, harvest.end, tuple(notes), drawn)
+    return Bootstrap(names, len(found), requested, *shares, graph, harvest.end, tuple(notes), drawn=drawn)
+
+
+def _calibrate(found: Bootstrap, table: Table, first: Fit, *, informed: bool) -> Bootstrap:
+    """The same with probabilities, or with the reason why there are none."""
+    obstacle = find_obstacle(table, first.verdict, found.draws, informed=informed)
+    if obstacle is not None:
+        return replace(found, notes=(*found.notes, obstacle))
+    learned = first.graph.adjacency
+    likely = calibrate(found.edge, found.draws, learned, learned & ~first.undetermined, float(table.moments.n))
+    found = replace(found, probability=likely.joined, direction_probability=likely.pointed)
+    missed = found.missed(TELLING)
+    if not missed:
+        return found
+    source, target, most = missed[0]
+    expected = sum(pair[2] for pair in found.missed())
+    return replace(
+        found, notes=(*found.notes, Fact.of(Remark.MISSED, source, target, probability=most, expected=expected))
+    )
+
+
+def _read_probabilities(plain: Mapping[str, Any], at: Mapping[str, int]) -> tuple[Floats, Floats] | tuple[None, None]:
+    if plain.get("unseen") is None:
+        return None, None
+    joined, pointed = np.full((len(at), len(at)), float(plain["unseen"])), np.full((len(at), len(at)), 0.5)
+    np.fill_diagonal(joined, 0.0)
+    for row in plain["edges"]:
+        i, j = at[row["source"]], at[row["target"]]
+        if row.get("probability") is not None:
+            joined[i, j] = joined[j, i] = row["probability"]
+            pointed[i, j], pointed[j, i] = row["direction_probability"], 1 - row["direction_probability"]
+    return joined, pointed
 
 
 def note_rows(table: Table) -> list[Fact[Remark]]:

@@ -40,18 +40,22 @@ class Fit:
     end : Fact of Ended
     reached : ndarray (d, d) or None
         The weights before any cut, from which a similar fit can start.
+    verdict : Verdict or None
+        That of the learner, where it has one.
     """
 
     graph: Dag
     undetermined: Bools
     end: Fact[Ended]
     reached: Floats | None = None
+    verdict: Verdict | None = None
 
     @classmethod
     def of(cls, model: DagLearner) -> Fit:
         """What a fitted learner found."""
         undetermined = _undetermined(model.causal_graph_, model.verdict_)
-        return cls(model.causal_graph_, undetermined, model.verdict_.end, np.array(model.solution_.weights))
+        reached = np.array(model.solution_.weights)
+        return cls(model.causal_graph_, undetermined, model.verdict_.end, reached, model.verdict_)
 
     @property
     def arcs(self) -> Floats:
@@ -132,7 +136,8 @@ def _understand(answer: Any, learner: Any) -> Fit:
     if isinstance(answer, Findings):
         method = LEARNERS.get(str(answer.provenance.get("settings", {}).get("method")))
         reached = answer.graph.weights if method is not None and "start" in method._get_param_names() else None
-        return Fit(answer.graph, _undetermined(answer.graph, answer.verdict), answer.verdict.end, reached)
+        verdict = answer.verdict
+        return Fit(answer.graph, _undetermined(answer.graph, verdict), verdict.end, reached, verdict)
     if isinstance(answer, Dag):
         return Fit(answer, np.zeros(answer.weights.shape, dtype=bool), Fact.of(Ended.COMPLETE))
     raise InputError(f"{_called(learner)} returned {type(answer).__name__}; it has to return a Dag or a Result")

@@ -10,7 +10,20 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.errors import show_name
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Kind, NoRows, Orientation, Remark, Removal, Standing
+from acyclic.facts import (
+    Caution,
+    Doubt,
+    Empty,
+    Ended,
+    Fact,
+    Kind,
+    NoRows,
+    Orientation,
+    Remark,
+    Removal,
+    Standing,
+    Unreached,
+)
 from acyclic.judging.words.assessing import say_belief, say_found, say_next
 from acyclic.judging.words.assessing import say_ground as say_ground
 from acyclic.judging.words.assessing import say_step as say_step
@@ -257,6 +270,11 @@ REMARKS = {
     Remark.BOUNDED: (
         "graphs that fit equally well disagree on {count} of these effects: their bounds over all such graphs are told"
     ),
+    Remark.UNCALIBRATED: "the shares of draws are not turned into probabilities: {because}",
+    Remark.MISSED: (
+        "of the edges that were left out some {expected:.2g} are expected to be there; likeliest is one between {0} "
+        "and {1}, with a probability of {probability:.0%}"
+    ),
     Remark.NONE_STABLE: "no penalty is stable to {accepted:g}; the largest was taken",
     Remark.AT_THE_END: "the chosen penalty is the {which} that was tried; a better one may lie beyond",
     Remark.UNKNOWN: "{text}",
@@ -269,6 +287,17 @@ _NO_ROWS = {
     NoRows.INCOMPLETE: "the rows have missing cells",
     NoRows.TOO_LARGE: "the rows are too many to be kept",
     NoRows.ELSEWHERE: "the rows are on a cluster",
+}
+
+# Why shares of draws are not probabilities.
+_UNREACHED = {
+    Unreached.METHOD: "the rule for that was fitted on what learn() finds by itself",
+    Unreached.SETTINGS: "the rule for that was fitted on runs with the usual penalty and no threshold",
+    Unreached.KNOWLEDGE: "the rule for that was fitted on runs without prior knowledge",
+    Unreached.WORLD: "the rule for that was fitted on linear models of numbers whose noise is normal",
+    Unreached.ROWS: "the rule for that was fitted on {least:g} to {most:g} rows, and there are {value:g}",
+    Unreached.COLUMNS: "the rule for that was fitted on {least:g} to {most:g} columns, and there are {value:g}",
+    Unreached.DRAWS: "that takes {least:g} draws at least, and there are {value:g}",
 }
 
 _WORDS: dict[Any, str] = {
@@ -298,8 +327,11 @@ def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
     elif fact.kind is Remark.PARAMETRIC:
         why = fact.get("why")
         yield "because", "there are no rows to draw from" if why is None else _NO_ROWS[NoRows(why)]
+    elif fact.kind is Remark.UNCALIBRATED:
+        why = _UNREACHED[Unreached(fact.get("why", Unreached.METHOD))]
+        yield "because", _FORMATTER.vformat(why, (), _Values(fact.values))
     elif fact.kind is Doubt.VIOLATED:
-        yield "such", f", as that of {show_name(fact.about[0])} and {show_name(fact.about[1])}" if fact.about else ""
+        yield "such", f", as that of {' and '.join(map(show_name, fact.about))}" if fact.about else ""
     elif fact.kind is Remark.ODD_NOISE:
         yield "which", ", ".join(map(show_name, fact.about[:4])) + (", …" if len(fact.about) > 4 else "")
 
@@ -382,6 +414,7 @@ def say_audit(audit: Any, *, conclude: bool = True) -> str:
         *(f"{'Because' if conclude else 'Found'}: {say(reason)}." for reason in audit.reasons),
         _say_units(audit),
         _say_order(audit),
+        *(_say_claims(audit.adequacy) if audit.adequacy is not None and audit.adequacy.tested else ()),
         *notes,
     ]
     return "\n".join(lines)
@@ -404,13 +437,7 @@ def say_adequacy(found: Any) -> str:
             "The graph implies no independence that could be tested." if not found.implied else "No claim was tested."
         )
         return "\n".join([none, *notes])
-    borne = "bear out" if found.fits else "do NOT bear out"
-    lines = [
-        f"The rows {borne} the independencies that the graph implies: p = {found.p_value:.2g} of all together, "
-        f"violated beyond chance: {found.violations} of {found.tested} tested."
-    ]
-    if found.held_out is not None:
-        lines.append(f"Learned from one half of the rows and tested on the other half: p = {found.held_out:.2g}.")
+    lines = _say_claims(found)
     lines += [f"Violated: {say_claim(claim)}." for claim in found.violated[:5]]
     if found.hidden:
         pairs = ", ".join(f"{show_name(pair.node)} and {show_name(pair.other)}" for pair in found.hidden[:5])
@@ -425,6 +452,17 @@ def say_adequacy(found: Any) -> str:
 def say_explanation(explanation: Any) -> str:
     """An `Explanation` in prose."""
     return _say_explanation(explanation, say)
+
+
+def _say_claims(found: Any) -> list[str]:
+    borne = "bear out" if found.fits else "do NOT bear out"
+    lines = [
+        f"The rows {borne} the independencies that the graph implies: p = {found.p_value:.2g} of all together, "
+        f"violated beyond chance: {found.violations} of {found.tested} tested."
+    ]
+    if found.held_out is not None:
+        lines.append(f"Learned from one half of the rows and tested on the other half: p = {found.held_out:.2g}.")
+    return lines
 
 
 def _say_units(audit: Any) -> str:

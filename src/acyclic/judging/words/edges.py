@@ -16,10 +16,12 @@ TITLES = {
     "standardised": "standardised",
     "this_way": "this way",
     "either_way": "either way",
+    "probability": "an edge, probability",
+    "direction_probability": "this direction, probability",
     "margin": "margin",
     "rests_on": "direction rests on",
 }
-SIGNED, SHARES = ("weight", "standardised"), ("this_way", "either_way")
+SIGNED, SHARES = ("weight", "standardised"), ("this_way", "either_way", "probability", "direction_probability")
 
 
 def show_cell(row: Mapping[str, Any], column: str) -> str:

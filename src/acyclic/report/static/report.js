@@ -199,10 +199,11 @@
     const interval = edge.lower === undefined || edge.lower === null ? "" : ` (90 % of draws: ${signed(edge.lower)} to ${signed(edge.upper)})`;
     const effect = edge.standardised === undefined ? [] : [`standardised ${signed(edge.standardised, 3)}`];
     const sure = edge.this_way === undefined ? [] : [`this way ${percent(edge.this_way)}, either way ${percent(edge.either_way)}`];
+    const likely = edge.probability === undefined ? [] : [`there with probability ${percent(edge.probability)}; if so, in this direction with ${percent(edge.direction_probability)}`];
     const gone = edge.change === "lost" ? ["no longer there under what was stated"] : [];
     const slope = edge.slope === undefined || edge.effect === "line" ? [] : [`${edge.effect}, on average with the slope ${signed(edge.slope, 3)}`];
     const share = edge.share === undefined ? [] : [`explains ${percent(edge.share)} of what varies in ${model.nodes[edge.target].name}, beside the other parents`];
-    return [nameEdge(edge), ...gone, `weight ${signed(edge.weight)}${interval}`, ...effect, ...slope, ...share, ...sure, `direction: ${edge.rests_on}`];
+    return [nameEdge(edge), ...gone, `weight ${signed(edge.weight)}${interval}`, ...effect, ...slope, ...share, ...sure, ...likely, `direction: ${edge.rests_on}`];
   }
 
   /* Zoom: the wheel belongs to the page until the graph is clicked. */
@@ -382,7 +383,7 @@
   /* Table */
   const TEXTS = ["source", "target", "rests_on"];
   /* Titles and texts are those of the terminal and of Python; only what the page learned by itself it says by itself. */
-  const FORMATS = { this_way: percent, either_way: percent, margin: shownMargin };
+  const FORMATS = { this_way: percent, either_way: percent, probability: percent, direction_probability: percent, margin: shownMargin };
   const VALUES = {
     source: (edge) => model.nodes[edge.source].name,
     target: (edge) => model.nodes[edge.target].name,

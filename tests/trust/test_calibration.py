@@ -1,0 +1,103 @@
+"""Probabilities from shares: what they have to be whatever the coefficients are, and where there are none."""
+
+import json
+
+import numpy as np
+import pytest
+
+import acyclic
+from acyclic.facts import Remark, Unreached
+from acyclic.learners import make_learner
+from acyclic.report.folder import edge_list
+from acyclic.trust.bootstrap import Bootstrap, bootstrap
+from acyclic.trust.calibration import COLUMNS, ROWS, calibrate
+
+DATA = acyclic.simulate(8, 300, random_state=2)
+DRAWN = bootstrap("auto", DATA.X, 40)
+
+
+def draw_shares(seed, d):
+    """Shares as a bootstrap has them, and an answer that agrees with most of them."""
+    rng = np.random.default_rng(seed)
+    edge = np.triu(rng.random((d, d)) ** 4, 1) * (rng.random((d, d)) < 0.5)
+    learned = edge > 0.5
+    return edge + 0.3 * (edge.T > 0) * (1 - edge.T), learned, learned & (rng.random((d, d)) < 0.6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_both_directions_add_up_and_pairs_have_one_probability(seed):
+    edge, learned, decided = draw_shares(seed, 9)
+    joined, pointed = calibrate(edge, 50, learned, decided, 500)
+    assert np.array_equal(joined, joined.T) and (joined >= 0).all() and (joined <= 1).all()
+    assert pointed + pointed.T == pytest.approx(np.ones((9, 9)))
+
+
+def test_the_order_of_columns_makes_no_difference():
+    edge, learned, decided = draw_shares(0, 9)
+    turned = [matrix[::-1, ::-1] for matrix in (edge, learned, decided)]
+    one, other = calibrate(edge, 50, learned, decided, 500), calibrate(turned[0], 50, turned[1], turned[2], 500)
+    for here, there in zip(one, other):
+        assert here == pytest.approx(there[::-1, ::-1])
+
+
+@pytest.mark.parametrize("d", COLUMNS)
+@pytest.mark.parametrize("n", ROWS)
+@pytest.mark.parametrize("certain", [0.6, 1.0])
+def test_a_pair_that_more_draws_join_is_likelier_joined(n, d, certain):
+    learned = np.zeros((d, d), dtype=bool)
+    learned[0, 1 : d // 2] = True
+    edge = np.where(learned, certain, 0.0)
+    for pair in ((2, 3), (0, 1)):
+        found = []
+        for share in np.linspace(0, 1, 11):
+            edge[pair] = share
+            found.append(calibrate(edge, 50, learned, learned, n).joined[pair])
+        assert (np.diff(found) > 0).all()
+
+
+def test_a_bootstrap_has_probabilities_and_keeps_them_in_files():
+    assert DRAWN.probability is not None and Remark.UNCALIBRATED not in [note.kind for note in DRAWN.notes]
+    drawn = DRAWN.graph.adjacency
+    assert DRAWN.probability[drawn].min() > DRAWN.unseen
+    again = Bootstrap.from_dict(json.loads(json.dumps(DRAWN.to_dict())))
+    some = (DRAWN.adjacency > 0) | ~(drawn | drawn.T)
+    assert np.array_equal(again.probability[some], DRAWN.probability[some])
+    assert again.direction_probability[drawn] == pytest.approx(DRAWN.direction_probability[drawn])
+
+
+def test_what_was_left_out_has_a_probability_too():
+    missed = DRAWN.missed()
+    joined = DRAWN.graph.adjacency | DRAWN.graph.adjacency.T
+    assert len(missed) == (~joined[np.triu_indices(8, 1)]).sum()
+    assert [pair[2] for pair in missed] == sorted((pair[2] for pair in missed), reverse=True)
+
+
+def test_the_table_of_edges_has_both_probabilities_everywhere():
+    result = acyclic.learn(DATA.X)
+    assert "probability" not in result.edge_columns() and result.edges()[0]["probability"] is None
+    sure = result.with_evidence(confidence=DRAWN)
+    names, at = ["probability", "direction_probability"], {name: k for k, name in enumerate(DRAWN.names)}
+    for row in acyclic.Result.from_json(sure.to_json()).edges():
+        place = at[row["source"]], at[row["target"]]
+        assert row["probability"] == pytest.approx(DRAWN.probability[place])
+        assert row["direction_probability"] == pytest.approx(DRAWN.direction_probability[place])
+    assert set(names) < set(sure.edge_columns()) and set(names) < set(edge_list(sure).splitlines()[0].split(","))
+
+
+OBSTACLES = {
+    Unreached.METHOD: lambda: bootstrap("ges", DATA.X, 2),
+    Unreached.SETTINGS: lambda: bootstrap(make_learner("auto").set_params(penalty="bic"), DATA.X, 2),
+    Unreached.KNOWLEDGE: lambda: bootstrap("auto", DATA.X, 2, knowledge=acyclic.Knowledge(forbidden=[("x0", "x1")])),
+    Unreached.ROWS: lambda: bootstrap("auto", DATA.X[:70], 2),
+    Unreached.COLUMNS: lambda: bootstrap("auto", DATA.X[:, :4], 2),
+    Unreached.DRAWS: lambda: bootstrap("auto", DATA.X, 2),
+    Unreached.WORLD: lambda: bootstrap("auto", (DATA.X > 0).astype(int) + (DATA.X > 1), 2),
+}
+
+
+@pytest.mark.parametrize("why", Unreached)
+def test_where_the_rule_does_not_reach_there_is_a_reason_and_no_number(why):
+    found = OBSTACLES[why]()
+    assert found.probability is None and found.unseen is None and found.missed() == []
+    assert found.notes[-1].kind is Remark.UNCALIBRATED and Unreached(found.notes[-1]["why"]) is why
+    assert found.table()[0]["probability"] is None and Bootstrap.from_dict(found.to_dict()).probability is None
