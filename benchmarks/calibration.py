@@ -10,7 +10,7 @@ tenth; they have 40 or 100 draws.
 this way" over the pairs that are joined in truth and in some draw. `check` prints reliability on CHECK: in each tenth
 of the stated probabilities the share that is true. It has to be within 7 points wherever a tenth holds 50 pairs.
 
-    python benchmarks/calibration.py learn FOLDER [--tables 160]     # minutes of one processor; goes on if stopped
+    python benchmarks/calibration.py learn FOLDER [--fitted 112] [--checked 80]   # minutes; goes on if stopped
     python benchmarks/calibration.py fit FOLDER
     python benchmarks/calibration.py check FOLDER
 """
@@ -28,6 +28,8 @@ from acyclic.learners import make_learner
 from acyclic.trust import calibration
 
 FEWEST = 50
+# Tables of FIT from this number on have effects of any size down to 0, as many real ones may.
+PLAIN, SMALL = 80, (0.0, 1.0)
 FIT_RANGES = ((0.5, 2.0), (0.1, 0.6), (0.2, 1.0))
 CHECK = {
     "SF2": {"graph": "SF2"},
@@ -52,6 +54,7 @@ def make_fit(seed):
     d, n = int(rng.choice([6, 10, 15, 25, 40, 60])), int(np.exp(rng.uniform(np.log(80), np.log(20_000))))
     n = max(n, calibration.ROWS_PER_COLUMN * d)
     k, span = int(rng.choice([1, 2, 3])), FIT_RANGES[rng.integers(len(FIT_RANGES))]
+    span = span if seed < PLAIN else SMALL
     variances = "equal" if rng.random() < 0.4 else (0.3, 3.0)
     k = min(k, (d - 1) // 2)
     data = acyclic.simulate(d, n, graph=f"ER{k}", weight_range=span, variances=variances, random_state=seed)
@@ -77,10 +80,10 @@ def make_check(seed):
     return title, data.graph, table if rows else table.moments
 
 
-def learn(folder, tables):
-    """Bootstrap the tables of both sets, FIT at even numbers; each is kept as it comes."""
+def learn(folder, fitted, checked):
+    """Bootstrap so many tables of both sets, FIT at even numbers; each is kept as it comes."""
     folder.mkdir(parents=True, exist_ok=True)
-    for index in [*range(0, tables, 2), *range(1, tables, 2)]:
+    for index in [*range(0, 2 * fitted, 2), *range(1, 2 * checked, 2)]:
         path = folder / f"{index}.pickle"
         if path.exists():
             continue
@@ -177,10 +180,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["learn", "fit", "check"])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--tables", type=int, default=160)
+    parser.add_argument("--fitted", type=int, default=112)
+    parser.add_argument("--checked", type=int, default=80)
     args = parser.parse_args()
     if args.what == "learn":
-        learn(args.folder, args.tables)
+        learn(args.folder, args.fitted, args.checked)
     else:
         {"fit": fit, "check": check}[args.what](args.folder)
 
