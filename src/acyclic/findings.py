@@ -31,7 +31,7 @@ from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.judging.weighing import Evidence, weigh
 from acyclic.learners import DagLearner
 from acyclic.learners.edge_effects import SHAPE as EFFECT
-from acyclic.learners.edge_effects import EdgeEffect, Form, describe_edges
+from acyclic.learners.edge_effects import EdgeEffect, Form
 from acyclic.ranges import (
     ANYTHING,
     EDGES,
@@ -222,7 +222,7 @@ class Findings:
             table=table,
             kinds=table.kinds,
             levels=table.levels,
-            **_fit(model, used),
+            **_model_of(model),
         )
 
     @property
@@ -480,14 +480,12 @@ def _deviations(learner: DagLearner, table: Table) -> tuple[float, ...]:
     return tuple(np.sqrt(np.diag(table.moments.covariance)).tolist())
 
 
-def _fit(learner: DagLearner, table: Table) -> dict[str, Any]:
+def _model_of(learner: DagLearner) -> dict[str, Any]:
     """The fitted model and what its edges do; neither for columns of several numbers each, which have none."""
     try:
-        learned = learner.describe_learned(table)
+        return {"fitted": learner.model_, "effects": learner.effects_}
     except InputError:
         return {}
-    names, found = table.names, describe_edges(learned, learner.model_)
-    return {"fitted": learner.model_, "effects": {(names[i], names[j]): one for (i, j), one in found.items()}}
 
 
 def _read_model(plain: Mapping[str, Any] | None, names: Sequence[str], graph: Dag) -> Model | None:

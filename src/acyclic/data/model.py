@@ -250,6 +250,14 @@ class Model:
                 total += self.exponents[j] * np.log(2.0)
         return total
 
+    def expect(self, rows: Floats) -> Floats:
+        """The mean (n, d) of each number given its parents, of rows of numbers as a table's are; NaN for categories."""
+        coded, found = self.encode_rows(rows), np.full(np.shape(rows), np.nan)
+        for j, mechanism in enumerate(self.mechanisms):
+            if isinstance(mechanism, Number):
+                found[:, j] = mechanism.expect(coded)
+        return found
+
     def encode_rows(self, rows: Floats) -> Floats:
         """Rows (n, d) of numbers, as a table's are, with codes in the place of categories.
 

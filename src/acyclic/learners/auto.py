@@ -23,7 +23,7 @@ from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
 from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world
 from acyclic.errors import InputError
-from acyclic.facts import Caution, Ended, Fact, Orientation
+from acyclic.facts import Caution, Ended, Fact, NoRows, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner, Outliers
@@ -158,7 +158,7 @@ class Auto(DagLearner):
                 **name_penalty(self.penalty),
             },
             threshold=self.threshold,
-            cautions=tuple(_caution(table.moments, best, self.threshold)),
+            cautions=(*_caution(table.moments, best, self.threshold), *run.caution_worlds()),
             details={**_details(run.price, best), **run.describe_worlds()},
             rivals=run.rivals,
             by_edge={} if run.answer is None else orient_by_edge(run.answer.fitted),
@@ -298,8 +298,21 @@ class _Run:
     @property
     def _has_worlds(self) -> bool:
         """Whether there are rows, and enough of them, and weights without bounds: those are of lines."""
-        enough = self.moments.n >= FEWEST_ROWS_FOR_CURVES and 2 <= len(self.moments.names) <= LARGEST_SHAPED
-        return self.table.has_sample and enough and not self.mask.has_bounds
+        return self.table.has_sample and self._could_tell and not self.mask.has_bounds
+
+    @property
+    def _could_tell(self) -> bool:
+        """Whether so many rows of so many columns could tell curves or the shape of the noise."""
+        return self.moments.n >= FEWEST_ROWS_FOR_CURVES and 2 <= len(self.moments.names) <= LARGEST_SHAPED
+
+    def caution_worlds(self) -> tuple[Fact[Caution], ...]:
+        """That only lines were looked at, where what the user asked for is the reason."""
+        why = self.table.why_no_rows
+        if self.mask.has_bounds and why is None and self._could_tell:
+            return (Fact.of(Caution.LINES_FOR_BOUNDS),)
+        kinds = {NoRows.WEIGHTED: Caution.LINES_FOR_WEIGHTS, NoRows.INCOMPLETE: Caution.LINES_FOR_MISSING}
+        told = why is not None and why.kind in kinds and self._could_tell
+        return (Fact.of(kinds[why.kind]),) if told and why is not None else ()
 
     def describe_worlds(self) -> dict[str, float]:
         """The scores of the worlds that were tried, and how many rows they are of."""

@@ -30,6 +30,7 @@ from acyclic.errors import Argument, InputError, suggest
 from acyclic.facts import Empty, Ended, Fact, Orientation
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING, Found, judge
+from acyclic.learners.edge_effects import EdgeEffect, describe_edges
 from acyclic.learners.modelling import Learned, fit_model
 from acyclic.ranges import (
     ARRAY,
@@ -109,6 +110,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     """What is done with rows that are far from all others; learners that set them aside have it as a setting."""
     mechanisms_: Any = None
     _model: Model | None = None
+    _effects: dict[tuple[str, str], EdgeEffect] | None = None
     _table: Table | None = None
 
     @property
@@ -176,8 +178,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         self.mean_ = np.array(table.moments.mean)
         self._exponents, self.codings_ = table.exponents, dict(table.codings)
         self.noise_variances_ = self._fit_noise(table)
-        # Refits of a bootstrap ask for no model: it is made when somebody does.
-        self._model, self._table = None, table
+        # Refits of a bootstrap ask for no model: it is made when somebody does, from the table that was learned from.
+        self._model, self._effects, self._table = None, None, table
         self._note_class(found.orientation)
 
     def _note_interrupt(self) -> None:
@@ -226,8 +228,17 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         if self._model is None:
             assert self._table is not None
             self._model = fit_model(self.describe_learned(self._table))
-            self._table = None
         return self._model
+
+    @property
+    def effects_(self) -> dict[tuple[str, str], EdgeEffect]:
+        """What each edge of the fitted model does, made when it is first asked for."""
+        model = self.model_
+        if self._effects is None:
+            assert self._table is not None
+            found = describe_edges(self.describe_learned(self._table), model)
+            self._effects = {(model.names[i], model.names[j]): one for (i, j), one in found.items()}
+        return self._effects
 
     def describe_learned(self, table: Table) -> Learned:
         """What a model of the table that was learned from is made of."""
@@ -254,7 +265,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
         # A model travels, the table does not.
         if self._table is not None:
             with suppress(InputError):
-                _ = self.model_
+                _ = self.effects_
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_table"}
 

@@ -248,8 +248,8 @@ class _Scene:
         coding = self.learned.codings[i]
         if coding is not None:
             return level_numbers(coding), np.arange(float(len(coding.levels)))
-        ends = (knots[0], knots[-1]) if knots is not None and len(knots) else np.quantile(self._rows_of(i), _ENDS)
-        grid = np.linspace(*ends, POINTS)
+        ends = knots[[0, -1]] if knots is not None and len(knots) else np.quantile(self._rows_of(i), _ENDS)
+        grid = np.linspace(float(ends[0]), float(ends[1]), POINTS)
         return grid, grid
 
     def _called(self, i: int, places: Floats) -> tuple[float | str, ...]:

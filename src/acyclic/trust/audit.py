@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from acyclic.data.model import Model
 from acyclic.data.moments import Moments
 from acyclic.data.table import MOST_SAMPLED, Table
 from acyclic.deadline import Deadline
+from acyclic.discrete.categorical import Distributions
+from acyclic.discrete.fitted import Fitted
 from acyclic.errors import InputError
 from acyclic.facts import Doubt, Ended, Fact, Remark, cut_short
 from acyclic.graphs.dag import Dag
@@ -48,7 +52,7 @@ from acyclic.trust.bootstrap import check_first
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
 from acyclic.trust.residuals import dependent_residuals, equal_variances, odd_residuals, residuals_of
 from acyclic.trust.workers import Resources, draw_seeds
-from acyclic.types import Callback
+from acyclic.types import Bools, Callback, Kind
 
 __all__ = ["Audit", "audit"]
 
@@ -296,13 +300,14 @@ def _judge(
 ) -> Audit:
     moments, graph = table.moments, first.graph
     test = equal_variances(moments, graph)
-    doubts, notes = _doubt_residuals(table, graph)
+    doubts, notes = _doubt_residuals(table, first)
     reasons = [*_doubt_units(moments, first, test), *doubts, *_doubt_claims(adequacy)]
     if not first.end.kind.converged:
         reasons.append(Fact.of(Doubt.NOT_CONVERGED))
     if len(refits) < planned:
         notes.insert(0, cut_short(end, "refits", done=len(refits), requested=planned))
-    variances = varsortability(graph, moments.covariance)
+    counted = not _find_numbers(table, first).any()
+    variances = nan if counted else varsortability(graph, moments.covariance)
     if graph.n_edges and variances >= HIGH_SORTABILITY and not test.accepted:
         notes.append(Fact.of(Remark.VARIANCE_SORTED))
     return Audit(
@@ -314,7 +319,7 @@ def _judge(
         **_fates(first, refits),
         refits=len(refits),
         varsortability=variances,
-        r2sortability=r2_sortability(graph, moments.covariance),
+        r2sortability=nan if counted else r2_sortability(graph, moments.covariance),
         sorting_alone=int(shd(SortnRegress().fit(moments).causal_graph_, graph)),
         equal_variances=test,
         adequacy=adequacy,
@@ -334,7 +339,11 @@ def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fac
     graph, said = first.graph, []
     if not graph.n_edges:
         return []
-    free = int(np.count_nonzero(graph.adjacency & ~find_compelled(graph)))
+    undecided = graph.adjacency & ~find_compelled(graph)
+    free = int(np.count_nonzero(undecided if first.decided is None else undecided & ~first.decided))
+    # Neither curves, shapes nor levels are told by units.
+    if isinstance(first.mechanisms, Fitted | Distributions | Model):
+        return [Fact.of(Doubt.CLASS_ONLY, open=free, edges=graph.n_edges)] if free else []
     if not test.accepted and free:
         said.append(Fact.of(Doubt.UNEQUAL_VARIANCES, spread=test.spread, open=free, edges=graph.n_edges))
     if moments.is_standardized:
@@ -342,20 +351,40 @@ def _doubt_units(moments: Moments, first: Fit, test: EqualVariances) -> list[Fac
     return said
 
 
-def _doubt_residuals(table: Table, graph: Dag) -> tuple[list[Fact[Doubt]], list[Fact[Remark]]]:
-    """Reasons from the residuals, and what is only worth a remark."""
+def _find_numbers(table: Table, first: Fit) -> Bools:
+    """The columns (d,) whose residuals say something: not those with levels, of which two in a linear model will do."""
+    mechanisms = first.mechanisms
+    if isinstance(mechanisms, Distributions):
+        return np.zeros(len(table.names), dtype=bool)
+    if isinstance(mechanisms, Model):
+        return np.array([not mechanisms.is_category(j) for j in range(len(table.names))])
+    levels = [len(table.levels.get(name, ())) for name in table.names]
+    return np.array([kind is not Kind.CATEGORICAL or size <= 2 for kind, size in zip(table.kinds, levels)])
+
+
+def _doubt_residuals(table: Table, first: Fit) -> tuple[list[Fact[Doubt]], list[Fact[Remark]]]:
+    """Reasons from the residuals of numbers, and what is only worth a remark."""
+    graph = first.graph
     if not table.has_sample:
         return [], [Fact.of(Remark.NO_ROWS)]
-    if not graph.n_edges:
+    numbers = _find_numbers(table, first)
+    among = Dag(np.where(numbers & numbers[:, None], graph.weights, 0.0), graph.names)
+    if not among.n_edges:
         return [], []
     rows = table.rows() if table.has_rows else table.sample(MOST_SAMPLED)
     of = int(table.moments.n)
     notes = [Fact.of(Remark.SAMPLED, rows=len(rows), of=of)] if len(rows) < of else []
-    left = residuals_of(rows, table.moments, graph)
-    odd = odd_residuals(left, graph.names)
-    if odd:
+    if isinstance(first.mechanisms, Model):
+        left = rows - first.mechanisms.expect(rows)
+    elif first.mechanisms is not None:
+        left = rows - first.mechanisms.predict(rows)
+    else:
+        left = residuals_of(rows, table.moments, graph)
+    odd = [name for name in odd_residuals(left, graph.names) if numbers[graph.names.index(name)]]
+    # Where their shape decides directions already, that noise is not normal is no news.
+    if odd and (first.decided is None or not first.decided.any()):
         notes.append(Fact.of(Remark.ODD_NOISE, *odd, count=len(odd), columns=graph.n_nodes))
-    bent = dependent_residuals(rows, left, graph)
+    bent = dependent_residuals(rows, left, among)
     doubts = [Fact.of(bent[0].kind, *bent[0].about, count=len(bent))] if bent else []
     return doubts, notes
 

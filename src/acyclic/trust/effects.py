@@ -17,11 +17,12 @@ from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
+from acyclic.learners.edge_effects import Form
 from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
 from acyclic.scores.regression import least_squares
 from acyclic.trust.bootstrap import note_rows, note_shortfall
 from acyclic.trust.workers import Harvest, Resources, draw_seeds
-from acyclic.types import Bools, Callback, Floats
+from acyclic.types import Bools, Callback, Floats, Kind
 
 __all__ = ["TotalEffects", "total_effects"]
 
@@ -174,13 +175,15 @@ def total_effects(
     if not isinstance(dag, Dag):
         raise InputError(f"graph is {type(graph).__name__}; give a Dag or a Result")
     source = _match(dag, table)
+    _check_numbers(source)
     edges = dag.adjacency
     seeds = draw_seeds(random_state, draws)
     point = _effects(source.moments, edges)
     drawn, end = _draw(source, edges, seeds, Resources(time_limit=time_limit, callback=callback))
     lower, upper = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0)
     notes = (*note_rows(source), *note_shortfall(Harvest(dict(enumerate(drawn)), {}, end), len(seeds)))
-    notes = (*notes, Fact.of(Remark.GRAPH_TAKEN_AS_GIVEN))
+    bent = isinstance(graph, Findings) and any(one.form is Form.CURVE for one in graph.effects.values())
+    notes = (*notes, Fact.of(Remark.GRAPH_TAKEN_AS_GIVEN), *([Fact.of(Remark.CURVES_AS_LINES)] * bent))
     return TotalEffects(dag.names, point, lower, upper, float(level), len(drawn), notes)
 
 
@@ -208,6 +211,17 @@ def _match(dag: Dag, table: Any) -> Table:
     if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == dag.n_nodes:
         return Table.open(table, names=dag.names)
     return Table.open(table).select(dag.names)
+
+
+def _check_numbers(table: Table) -> None:
+    """Raise an InputError for a category whose numbers mean nothing: it has no slope."""
+    kinds = dict(zip(table.names, table.kinds))
+    for name, coding in table.codings.items():
+        if kinds[name] is Kind.CATEGORICAL and coding.nominal and len(coding.levels) > 2:
+            raise InputError(
+                f"{name!r} is a category of {len(coding.levels)} levels, and these effects are slopes; ask the fitted "
+                "model instead, as result.model.total_effect(cause, outcome, start, stop)"
+            )
 
 
 def _effects(moments: Moments, edges: Bools) -> Floats:

@@ -42,6 +42,10 @@ class Fit:
         The weights before any cut, from which a similar fit can start.
     verdict : Verdict or None
         That of the learner, where it has one.
+    decided : ndarray of bool, shape (d, d), or None
+        Edges whose direction curves, the shape of the noise or prior knowledge decide.
+    mechanisms : Fitted, Distributions, AdditiveModel or Model, optional
+        The functions behind the edges where these are not all lines: ``mechanisms_`` of a learner, or a result's model.
     """
 
     graph: Dag
@@ -49,13 +53,18 @@ class Fit:
     end: Fact[Ended]
     reached: Floats | None = None
     verdict: Verdict | None = None
+    decided: Bools | None = None
+    mechanisms: Any = None
 
     @classmethod
     def of(cls, model: DagLearner) -> Fit:
         """What a fitted learner found."""
-        undetermined = _undetermined(model.causal_graph_, model.verdict_)
+        undetermined = _find_supported(model.causal_graph_, model.verdict_, (Orientation.UNDETERMINED,))
+        decided = _find_supported(model.causal_graph_, model.verdict_, _DECIDING)
         reached = np.array(model.solution_.weights)
-        return cls(model.causal_graph_, undetermined, model.verdict_.end, reached, model.verdict_)
+        return cls(
+            model.causal_graph_, undetermined, model.verdict_.end, reached, model.verdict_, decided, model.mechanisms_
+        )
 
     @property
     def arcs(self) -> Floats:
@@ -136,19 +145,26 @@ def _understand(answer: Any, learner: Any) -> Fit:
     if isinstance(answer, Findings):
         method = LEARNERS.get(str(answer.provenance.get("settings", {}).get("method")))
         reached = answer.graph.weights if method is not None and "start" in method._get_param_names() else None
-        verdict = answer.verdict
-        return Fit(answer.graph, _undetermined(answer.graph, verdict), verdict.end, reached, verdict)
+        undetermined, decided = (
+            _find_supported(answer.graph, answer.verdict, kinds) for kinds in ((Orientation.UNDETERMINED,), _DECIDING)
+        )
+        bent = None if answer.fitted is None or answer.fitted.is_linear else answer.fitted
+        return Fit(answer.graph, undetermined, answer.verdict.end, reached, answer.verdict, decided, bent)
     if isinstance(answer, Dag):
         return Fit(answer, np.zeros(answer.weights.shape, dtype=bool), Fact.of(Ended.COMPLETE))
     raise InputError(f"{_called(learner)} returned {type(answer).__name__}; it has to return a Dag or a Result")
 
 
-def _undetermined(graph: Dag, verdict: Verdict) -> Bools:
+_DECIDING = (Orientation.CURVATURE, Orientation.NOISE_SHAPE, Orientation.KNOWLEDGE)
+
+
+def _find_supported(graph: Dag, verdict: Verdict, kinds: tuple[Orientation, ...]) -> Bools:
+    """Edges (d, d) whose direction rests on one of some kinds."""
     at = {name: position for position, name in enumerate(graph.names)}
-    undetermined = np.zeros(graph.weights.shape, dtype=bool)
+    found = np.zeros(graph.weights.shape, dtype=bool)
     for (source, target), orientation in verdict.support.items():
-        undetermined[at[source], at[target]] = orientation is Orientation.UNDETERMINED
-    return undetermined
+        found[at[source], at[target]] = orientation in kinds
+    return found
 
 
 def _accepted(function: Any) -> frozenset[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Iterable, Mapping
+from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acyclic.errors import show_name
@@ -204,6 +205,15 @@ CAUTIONS = {
         "no alternatives, and near-ties are not told"
     ),
     Caution.STANDARDIZED: "all columns have the same variance, as after standardising: their units can orient no edge",
+    Caution.LINES_FOR_WEIGHTS: (
+        "rows have weights, which only moments can express: neither curves nor the shape of the noise were looked for"
+    ),
+    Caution.LINES_FOR_MISSING: (
+        "cells are missing: neither curves nor the shape of the noise were looked for, which need complete rows"
+    ),
+    Caution.LINES_FOR_BOUNDS: (
+        "bounds and signs are of the weights of lines: neither curves nor the shape of the noise were looked for"
+    ),
     Caution.FEW_ROWS: "there are {rows:g} rows for {columns} columns: weak edges cannot be told from chance",
     Caution.TABLE_CHANGED: "the table is no longer the one of the run that was to be repeated",
     Caution.UNKNOWN: "{text}",
@@ -218,16 +228,19 @@ DOUBTS = {
         "all columns have the same variance, as after standardising: the units that could orient are gone"
     ),
     Doubt.BENT: (
-        "a linear model without hidden causes does not fit: what {0} leaves of {1} bends with {0} "
+        "the learned mechanisms, without hidden causes, do not fit: what {0} leaves of {1} bends with {0} "
         "(the first of {count} such edges)"
     ),
     Doubt.SPREADING: (
-        "a linear model without hidden causes does not fit: what {0} leaves of {1} changes its spread with {0} "
+        "the learned mechanisms, without hidden causes, do not fit: what {0} leaves of {1} changes its spread with {0} "
         "(the first of {count} such edges)"
     ),
     Doubt.VIOLATED: (
         "the rows contradict independencies that the graph implies ({count} of {tested} beyond chance; "
         "p = {p_value:.2g} of all together){such}"
+    ),
+    Doubt.CLASS_ONLY: (
+        "conditional independence leaves {open} of {edges} directions open, and nothing else decides them"
     ),
     Doubt.NOT_CONVERGED: "the learner did not converge",
     Doubt.UNKNOWN: "{text}",
@@ -252,6 +265,10 @@ REMARKS = {
         "orient more"
     ),
     Remark.VARIANCE_SORTED: "the learned order is nearly that of the variances, which are a matter of units",
+    Remark.CURVES_AS_LINES: (
+        "some edges of the result are curves, and these are the effects of lines through them: model.total_effect of "
+        "the result gives those of the curves"
+    ),
     Remark.GRAPH_TAKEN_AS_GIVEN: "the intervals take the graph as given: that it may be wrong is not in them",
     Remark.SAME_ROWS: (
         "the graph was learned from these rows, which it therefore fits better than others: small p-values count, "
@@ -413,7 +430,8 @@ def say_audit(audit: Any, *, conclude: bool = True) -> str:
         *([f"The directions of these {audit.graph.n_edges} edges {conclusion}."] if conclude else []),
         *(f"{'Because' if conclude else 'Found'}: {say(reason)}." for reason in audit.reasons),
         _say_units(audit),
-        _say_order(audit),
+        # The numbers of levels have no variances that could grow.
+        *([] if isnan(audit.varsortability) else [_say_order(audit)]),
         *(_say_claims(audit.adequacy) if audit.adequacy is not None and audit.adequacy.tested else ()),
         *notes,
     ]
