@@ -188,7 +188,11 @@ class Caller:
         self.check_guards()
 
     def counts(self, d, max_parents):
-        """A selector that counts codes, of columns with few or many levels and rows with weights."""
+        """A selector that counts codes."""
+        return library().counts_open(*self.codes_of(d), max_parents)
+
+    def codes_of(self, d):
+        """Codes of columns with few or many levels and rows with weights, and prices."""
         rng, m = self.rng, int(self.rng.choice([1, 2, 7, 60]))
         levels = self.guard(rng.integers(1, rng.choice([2, 4, 256]), d).astype(np.int32))
         codes = np.vstack([rng.integers(0, levels[:, None], (d, m)), np.zeros((1, m), dtype=int)])
@@ -198,8 +202,7 @@ class Caller:
         prices = (float(rng.choice([0.0, 1.0, 1e300])) for _ in range(2))
         size = float(rng.choice([0.0, 1e-300, 1.0, 1e300]))
         arrays = (address(array) for array in self.codes[:3])
-        given = len(logs), address(logs), *prices, size, max_parents
-        return library().counts_open(d, m, *arrays, *given)
+        return d, m, *arrays, len(logs), address(logs), *prices, size
 
     def candidates(self, d):
         """Columns in some order, scales, and some of the pairs."""
@@ -245,6 +248,22 @@ class Caller:
         self.guarded = kept
         self.check_guards()
 
+    def count_sets(self, d):
+        d = min(d, int(self.rng.integers(1, 9)))
+        given, rules = self.codes_of(d), (self.rule(d), self.rule(d))
+        scores = self.guard(np.zeros((d, 2 ** (d - 1))))
+        first, last = sorted(self.rng.integers(0, d + 1, 2).tolist())
+        slack, work = float(self.rng.choice([0.0, 5.0, np.inf])), int(self.rng.choice([0, 1000, 10**12]))
+        limits = int(self.rng.integers(0, d + 1)), first, last, *map(address, rules), slack, work
+        self.finish(library().counts_scores(*given, *limits, address(scores), self.stop()))
+        total, parents = self.guard(np.zeros(2**d)), self.guard(np.zeros(d, dtype=np.uint32))
+        margins = [self.guard(np.zeros((d,) * k)) for k in (2, 2, 3)]
+        graphs = [self.guard(np.zeros((d,) * k, dtype=np.uint32)) for k in (3, 3, 4)]
+        tables = [address(table) for table in (scores, scores, total, total, parents)]
+        results = map(address, (*margins, *graphs))
+        self.finish(library().exact_margins_of(d, first, last, *tables, 0.0, 1e-7, *results, self.stop()))
+        assert all(found.max() < 2**d for found in graphs)
+
     def strong_components(self, d):
         support = self.rule(d)
         support = self.guard(np.ones((d, d), dtype=np.uint8)) if support is None else support
@@ -263,7 +282,7 @@ class Caller:
 
 KERNELS = (
     *("elastic_net", "select_parents", "screen_candidates", "polish_order", "order_search", "exact"),
-    *("strong_components", "hash_values"),
+    *("count_sets", "strong_components", "hash_values"),
 )
 
 

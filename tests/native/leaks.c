@@ -152,6 +152,18 @@ static int run_exact(const int32_t *stop)
     return status;
 }
 
+static int run_count_sets(const int32_t *stop)
+{
+    enum { E = 4, SETS = 1 << (E - 1), M = 6 };
+    static const uint8_t codes[(E + 1) * M] = {0, 1, 0, 1, 2, 2, 1, 1, 0, 0, 1, 0, 0, 0, 1, 1, 0, 1, 1, 0, 1, 0, 0, 1};
+    static const int32_t weight[M] = {5, 3, 2, 7, 1, 4}, levels[E] = {3, 2, 2, 2};
+    static const uint8_t required[E * E] = {[E + 2] = 1};
+    static const double logs[1] = {0};
+    static double scores[E * SETS];
+    return counts_scores(E, M, codes, weight, levels, 1, logs, 0.5, 0.1, 0, E, 0, E, NULL, required, 5, 1000000, scores,
+                         stop);
+}
+
 static int run_strong_components(const int32_t *stop)
 {
     (void)stop;
@@ -165,7 +177,7 @@ static const struct {
 } KERNELS[] = {
     {"elastic_net", run_elastic_net, 1},   {"select_parents", run_select_parents, 1},
     {"polish_order", run_polish_order, 1}, {"order_search", run_order_search, 1},
-    {"exact", run_exact, 1},
+    {"exact", run_exact, 1},               {"count_sets", run_count_sets, 1},
     {"strong_components", run_strong_components, 0},
 };
 

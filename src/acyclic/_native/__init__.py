@@ -7,9 +7,9 @@ others wraps one kernel, and hands it only arrays of the type, shape and layout 
 
 from acyclic._native.blocks import BlockChain, BlockCriterion
 from acyclic._native.components import strong_components
-from acyclic._native.counts import CountChain, CountCriterion
+from acyclic._native.counts import CountChain, CountCriterion, count_all_sets
 from acyclic._native.elastic_net import elastic_net, elastic_nets
-from acyclic._native.exact import EXACT_NODES, Around, ExactTables
+from acyclic._native.exact import EXACT_NODES, Around, ExactTables, ScoredTables
 from acyclic._native.order import Candidates, OrderChain, polish_order
 from acyclic._native.screening import screen_candidates
 from acyclic._native.selection import select_parents
@@ -27,6 +27,8 @@ __all__ = [
     "ExactTables",
     "Flag",
     "OrderChain",
+    "ScoredTables",
+    "count_all_sets",
     "elastic_net",
     "elastic_nets",
     "hash_values",

@@ -198,13 +198,12 @@ static void start_groups(Counts *c, Grouping *g)
     c->base.work += c->m;
 }
 
-/* Split every group by the levels of one more parent. */
-static void split_groups(Counts *c, Grouping *g, int parent)
+/* The groups of `g`, each split by the levels of one more parent. */
+static void split_into(Counts *c, const Grouping *g, Grouping *to, int parent)
 {
     const uint8_t *x = c->codes + (size_t)parent * (size_t)c->m;
-    Grouping to = c->spare;
     int q = c->levels[parent], groups = 0;
-    to.start[0] = 0;
+    to->start[0] = 0;
     for (int k = 0; k < g->groups; k++) {
         int first = g->start[k], last = g->start[k + 1];
         memset(c->place, 0, sizeof(int64_t) * (size_t)q);
@@ -216,19 +215,25 @@ static void split_groups(Counts *c, Grouping *g, int parent)
             c->place[a] = at;
             at += size;
             if (size)
-                to.start[++groups] = (int32_t)at;
+                to->start[++groups] = (int32_t)at;
         }
         for (int i = first; i < last; i++) {
             int64_t there = c->place[x[g->row[i]]]++;
-            to.row[there] = g->row[i];
-            to.weight[there] = g->weight[i];
-            to.level[there] = g->level[i];
+            to->row[there] = g->row[i];
+            to->weight[there] = g->weight[i];
+            to->level[there] = g->level[i];
         }
     }
-    to.groups = groups;
-    c->spare = *g;
-    *g = to;
+    to->groups = groups;
     c->base.work += 4 * (int64_t)c->m + (int64_t)q * groups;
+}
+
+static void split_groups(Counts *c, Grouping *g, int parent)
+{
+    Grouping before = *g;
+    split_into(c, g, &c->spare, parent);
+    *g = c->spare;
+    c->spare = before;
 }
 
 /* ---- What is remembered ---- */
@@ -461,4 +466,112 @@ Selector *counts_open(int d, int m, const uint8_t *codes, const int32_t *weight,
         c->name[i] = scramble((uint64_t)i);
     }
     return &c->base;
+}
+
+/* ---- All sets of parents ---- */
+
+typedef struct {
+    Counts *c;
+    Grouping groups[EXACT_NODES]; /* those of the first so many parents */
+    uint32_t bit[EXACT_NODES];
+    int32_t column[EXACT_NODES]; /* the candidates */
+    double slack, *table;
+    int64_t most_work;
+    int failed;
+} Sets;
+
+static int ends(const Sets *s)
+{
+    return s->failed || s->c->base.work > s->most_work || stopped(s->c->base.stop);
+}
+
+static Grouping *room_for(Sets *s, int depth)
+{
+    if (!s->groups[depth].row)
+        s->failed |= allocate_grouping(&s->groups[depth], s->c->m);
+    return &s->groups[depth];
+}
+
+/* Scores of the chosen parents, `set`, with all that can be added of the first k candidates. No misfit is below 0: where
+   the price of one more parent is above misfit and price without it, every set with that parent is worse than this one.
+   Sets that are so by more than the slack are left out, but for pairs. */
+static void count_sets(Sets *s, int k, uint32_t set, double misfit)
+{
+    Counts *c = s->c;
+    int count = c->count;
+    double before = combinations_of(c, c->chosen, count), price = price_of(c, c->chosen, count);
+    for (int j = 0; j < k && count < c->max_parents && !ends(s); j++) {
+        c->chosen[count] = s->column[j];
+        double dearer = price_of(c, c->chosen, count + 1);
+        if (count >= 2 && dearer > price + misfit + s->slack)
+            continue;
+        double left = count_misfit(c, &s->groups[count], before, s->column[j]);
+        s->table[set | s->bit[j]] = left - c->alone[c->target] + dearer;
+        if (j > 0 && count + 1 < c->max_parents && room_for(s, count + 1)->row) {
+            split_into(c, &s->groups[count], &s->groups[count + 1], s->column[j]);
+            c->count = count + 1;
+            count_sets(s, j, set | s->bit[j], left);
+            c->count = count;
+        }
+    }
+}
+
+static void count_target(Sets *s, const uint8_t *allowed, const uint8_t *required)
+{
+    Counts *c = s->c;
+    int d = c->base.d, k = 0;
+    uint32_t set = 0;
+    misfit_alone(c);
+    start_groups(c, room_for(s, 0));
+    c->count = 0;
+    for (size_t i = 0; i < (size_t)1 << (d - 1); i++)
+        s->table[i] = INFINITY;
+    for (int a = 0; a < d && !s->failed; a++) {
+        uint32_t bit = a < c->target ? 1u << a : 1u << a >> 1;
+        int wanted = required && required[a];
+        if (a == c->target || (!wanted && allowed && !allowed[a]))
+            continue;
+        if (wanted) {
+            if (!room_for(s, c->count + 1)->row)
+                return;
+            split_into(c, &s->groups[c->count], &s->groups[c->count + 1], a);
+            c->chosen[c->count++] = a;
+            set |= bit;
+        } else {
+            s->column[k] = a;
+            s->bit[k++] = bit;
+        }
+    }
+    double misfit = s->failed ? 0 : count_misfit(c, &s->groups[c->count], combinations_of(c, c->chosen, c->count), -1);
+    s->table[set] = misfit - c->alone[c->target] + price_of(c, c->chosen, c->count);
+    if (!s->failed)
+        count_sets(s, k, set, misfit);
+}
+
+/* scores (d * 2^(d-1)): for each of the targets first..last-1, the score of each set of others as its parents; INFINITY
+   for sets that are not allowed, or left out by count_sets. Where that takes more than `most_work` for all of them, NAN
+   for the first set of a target. Returns 0, NO_MEMORY or STOPPED; then the scores are worth nothing. */
+int counts_scores(int d, int m, const uint8_t *codes, const int32_t *weight, const int32_t *levels, int64_t n_logs,
+                  const double *logs, double unit, double extra, double sample_size, int max_parents, int first, int last,
+                  const uint8_t *allowed, const uint8_t *required, double slack, int64_t most_work, double *scores,
+                  const volatile int32_t *stop)
+{
+    Stop watch = {stop, 0};
+    Selector *base =
+        counts_open(d, m, codes, weight, levels, n_logs, logs, unit, extra, sample_size, max_parents);
+    if (!base)
+        return NO_MEMORY;
+    base->stop = &watch;
+    Sets s = {.c = (Counts *)base, .slack = slack, .most_work = most_work};
+    for (int j = first; j < last && !s.failed && !stopped(&watch); j++) {
+        s.c->target = j;
+        s.table = scores + ((size_t)j << (d - 1));
+        count_target(&s, allowed ? allowed + j * d : NULL, required ? required + j * d : NULL);
+        if (base->work > most_work)
+            s.table[0] = NAN;
+    }
+    for (int k = 0; k < EXACT_NODES; k++)
+        free_grouping(&s.groups[k]);
+    base->close(base);
+    return s.failed ? NO_MEMORY : stopped(&watch) ? STOPPED : 0;
 }

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acyclic._native.exact import EXACT_NODES
 from acyclic._native.library import FLOAT, INT32, UINT8, address, check, check_size, library
 from acyclic._native.order import OrderChain
+from acyclic._native.watching import run_parts
+from acyclic.deadline import Deadline
 from acyclic.types import Floats
 
 
@@ -90,3 +94,52 @@ def check_counts(given: CountCriterion) -> None:
         raise ValueError("a code is not one of the levels of its column, or the last column is not all 0")
     if not all(0 <= number < np.inf for number in given[4:]):
         raise ValueError("the kernel takes prices and a sample size of at least 0")
+
+
+def count_all_sets(
+    given: CountCriterion,
+    allowed: NDArray[np.uint8] | None,
+    required: NDArray[np.uint8] | None,
+    max_parents: int,
+    *,
+    slack: float,
+    most_work: float,
+    threads: int = 1,
+    deadline: Deadline | None = None,
+) -> Floats | None:
+    """The scores of all sets of parents, as `ScoredTables` takes them; None where that takes more than so much work.
+
+    Sets that are worse than one of their subsets by more than the slack, whatever they explain, may have inf.
+
+    Examples
+    --------
+    >>> codes = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=np.uint8)
+    >>> whole = lambda *numbers: np.array(numbers, dtype=np.int32)
+    >>> given = CountCriterion(codes, whole(20, 5, 5, 20), whole(2, 2), np.zeros(1), 4.0, 1.0, 0.0)
+    >>> count_all_sets(given, None, None, 1, slack=10.0, most_work=1e9).round(3).tolist()
+    [[0.0, -64.315], [0.0, -64.315]]
+    """
+    d = check_size(len(given.levels))
+    if d > EXACT_NODES:
+        raise ValueError(f"the exact search takes up to {EXACT_NODES} nodes; got {d}")
+    check_counts(given)
+    for name, rule in (("allowed", allowed), ("required", required)):
+        if rule is not None:
+            check(name, rule, UINT8, (d, d))
+    scores = np.empty((d, 2 ** (d - 1)))
+    parts = list(pairwise(round(k * d / min(threads, d)) for k in range(min(threads, d) + 1)))
+    kernel = library().counts_scores
+
+    def run(part: tuple[int, int], flag: int | None) -> int:
+        arrays = [address(array) for array in (given.codes, given.weight, given.levels)]
+        numbers = given.unit, given.extra, given.sample_size, max_parents
+        share = int(most_work * (part[1] - part[0]) / d)
+        status: int = kernel(
+            *(d, len(given.weight), *arrays, len(given.logs), address(given.logs), *numbers, *part),
+            *(address(allowed), address(required), slack, share, address(scores), flag),
+        )
+        return status
+
+    size, purpose = int(min(most_work, 2**60)), f"for the counts of all sets of {d} columns"
+    run_parts(run, parts, size=size, purpose=purpose, threads=threads, deadline=deadline)
+    return None if np.isnan(scores[:, 0]).any() else scores

@@ -365,6 +365,75 @@ static void prepare_around(Around *m, int target)
     }
 }
 
+typedef struct {
+    const double *scores; /* of all sets, or NULL where the walk finds them */
+    Walk *walk;
+    const uint8_t *allowed, *required;
+    double *room;
+} Source;
+
+static void fill_scores(const Source *from, int d, int target, double *table)
+{
+    size_t size = (size_t)1 << (d - 1);
+    const uint8_t *allowed = from->allowed ? from->allowed + target * d : NULL;
+    const uint8_t *required = from->required ? from->required + target * d : NULL;
+    if (from->scores) {
+        memcpy(table, from->scores + (size_t)target * size, sizeof(double) * size);
+    } else {
+        from->walk->table = table;
+        score_all(from->walk, target, allowed, required, from->room);
+    }
+}
+
+typedef struct {
+    double *with, *apart, *colliders;
+    uint32_t *with_graphs, *apart_graphs, *collider_graphs;
+} Margins;
+
+static void find_margins(Around *m, int target, const Margins *to)
+{
+    int d = m->trace.d;
+    for (int u = 0; u < d; u++) {
+        size_t at = (size_t)(target * d + u);
+        to->with[at] = u == target ? INFINITY : find_with(m, target, 1u << u, to->with_graphs + at * (size_t)d);
+        for (int v = 0; v < d; v++) {
+            size_t pair = at * (size_t)d + (size_t)v;
+            int fits = u < v && u != target && v != target;
+            Set both = 1u << u | 1u << v;
+            to->colliders[pair] =
+                fits ? find_with(m, target, both, to->collider_graphs + pair * (size_t)d) : INFINITY;
+        }
+    }
+}
+
+static int look_around(int first, int last, const Source *from, Around *m, const uint32_t *parents, const Margins *to,
+                       Stop *stop)
+{
+    int d = m->trace.d;
+    size_t size = (size_t)1 << (d - 1);
+    double *tables = malloc(sizeof(double) * 2 * size);
+    m->scores = tables;
+    for (int j = first; j < last && tables; j++) {
+        m->around = tables + size;
+        prepare_around(m, j);
+        for (int u = 0; u < d && !stopped(stop); u++) {
+            size_t at = (size_t)(j * d + u);
+            int joined = parents[j] >> u & 1 || parents[u] >> j & 1;
+            to->apart[at] = joined && u != j ? find_apart(m, j, u, to->apart_graphs + at * (size_t)d) : INFINITY;
+        }
+        fold(fold_up, d - 1, m->around, stop);
+        fill_scores(from, d, j, m->scores);
+        for (size_t i = 0; i < size; i++)
+            m->scores[i] += m->around[i];
+        fold(fold_up, d - 1, m->scores, stop);
+        if (stopped(stop))
+            break;
+        find_margins(m, j, to);
+    }
+    free(tables);
+    return !tables ? NO_MEMORY : stopped(stop) ? STOPPED : 0;
+}
+
 /* For each target j of first..last-1 and all others u, w: the score of the best graph with u -> j (with[j, u]); where u
    comes before j and is not its parent (apart[j, u]; INFINITY if the best graph, whose `parents` are given, does not
    join them); with u -> j <- w (colliders[j, u, w]). Where that is not above `limit`, the parents of all nodes in that
@@ -377,37 +446,23 @@ int exact_margins(int d, int first, int last, const double *R, double n, double 
                   uint32_t *collider_graphs, const volatile int32_t *stop)
 {
     Walk w = {.criterion = {d, R, n, c, unit, max_parents, 0, NULL, NULL}, .stop.flag = stop};
-    size_t size = (size_t)1 << (d - 1);
-    double *room = covariance_room(d), *tables = malloc(sizeof(double) * 2 * size);
-    Around m = {{d, best, before, after, 0, NULL}, tolerance, limit, tables, NULL};
-    for (int j = first; j < last && room && tables; j++) {
-        m.around = tables + size;
-        prepare_around(&m, j);
-        for (int u = 0; u < d && !stopped(&w.stop); u++) {
-            size_t at = (size_t)(j * d + u);
-            int joined = parents[j] >> u & 1 || parents[u] >> j & 1;
-            apart[at] = joined && u != j ? find_apart(&m, j, u, apart_graphs + at * (size_t)d) : INFINITY;
-        }
-        fold(fold_up, d - 1, m.around, &w.stop);
-        w.table = m.scores;
-        score_all(&w, j, allowed ? allowed + j * d : NULL, required ? required + j * d : NULL, room);
-        for (size_t i = 0; i < size; i++)
-            m.scores[i] += m.around[i];
-        fold(fold_up, d - 1, m.scores, &w.stop);
-        if (stopped(&w.stop))
-            break;
-        for (int u = 0; u < d; u++) {
-            size_t at = (size_t)(j * d + u);
-            with[at] = u == j ? INFINITY : find_with(&m, j, 1u << u, with_graphs + at * (size_t)d);
-            for (int v = 0; v < d; v++) {
-                size_t pair = at * (size_t)d + (size_t)v;
-                int fits = u < v && u != j && v != j;
-                Set both = 1u << u | 1u << v;
-                colliders[pair] = fits ? find_with(&m, j, both, collider_graphs + pair * (size_t)d) : INFINITY;
-            }
-        }
-    }
-    free(room);
-    free(tables);
-    return !room || !tables ? NO_MEMORY : stopped(&w.stop) ? STOPPED : 0;
+    Source from = {NULL, &w, allowed, required, covariance_room(d)};
+    Around m = {{d, best, before, after, 0, NULL}, tolerance, limit, NULL, NULL};
+    Margins to = {with, apart, colliders, with_graphs, apart_graphs, collider_graphs};
+    int status = from.room ? look_around(first, last, &from, &m, parents, &to, &w.stop) : NO_MEMORY;
+    free(from.room);
+    return status;
+}
+
+/* The same where the scores of all sets of parents (d * 2^(d-1)) are given. */
+int exact_margins_of(int d, int first, int last, const double *scores, const double *best, const double *before,
+                     const double *after, const uint32_t *parents, double limit, double tolerance, double *with,
+                     double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
+                     uint32_t *collider_graphs, const volatile int32_t *stop)
+{
+    Stop watch = {stop, 0};
+    Source from = {scores, NULL, NULL, NULL, NULL};
+    Around m = {{d, best, before, after, 0, NULL}, tolerance, limit, NULL, NULL};
+    Margins to = {with, apart, colliders, with_graphs, apart_graphs, collider_graphs};
+    return look_around(first, last, &from, &m, parents, &to, &watch);
 }

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from acyclic._native.library import UINT32, address, check, check_size, library
+from acyclic._native.library import FLOAT, UINT32, address, check, check_size, library
 from acyclic._native.selection import check_criterion
 from acyclic._native.watching import run_parts
 from acyclic.deadline import Deadline
@@ -114,12 +114,11 @@ class ExactTables:
         self._order(after, True, deadline)
         scores = [np.full((d,) * k, np.inf) for k in (2, 2, 3)]
         graphs = [np.zeros((d,) * k, dtype=np.uint32) for k in (3, 3, 4)]
-        kernel = library().exact_margins
 
         def run(part: Part, flag: int | None) -> int:
             tables = (address(table) for table in (self._best, self._before, after, parents))
             results = (address(array) for array in (*scores, *graphs))
-            status: int = kernel(d, *part, *self._given(), *tables, limit, tolerance, *results, flag)
+            status: int = self._margins()(d, *part, *self._given(), *tables, limit, tolerance, *results, flag)
             return status
 
         self._run(run, self._parts(), "margins", deadline)
@@ -134,6 +133,10 @@ class ExactTables:
             return status
 
         self._run(run, [(0, self.d)], "orders", deadline)
+
+    def _margins(self) -> Callable[..., int]:
+        kernel: Callable[..., int] = library().exact_margins
+        return kernel
 
     def _given(self) -> tuple[int | float | None, ...]:
         R, n, cost, unit, allowed, required, max_parents = self._criterion
@@ -150,3 +153,39 @@ class ExactTables:
         # A set takes about ten times what an entry of the other kernels does.
         size, purpose = 10 * self.d * 2**self.d, f"for the {what} of all sets of {self.d} columns"
         run_parts(call, parts, size=size, purpose=purpose, threads=self._threads, deadline=deadline)
+
+
+class ScoredTables(ExactTables):
+    """The same for scores of all sets of parents that are at hand.
+
+    Parameters
+    ----------
+    scores : ndarray (d, 2^(d - 1))
+        Entry (j, s): the score of node j whose parents are the bits of s, those above j moved down by one; inf for sets
+        that are not allowed.
+
+    Examples
+    --------
+    >>> tables = ScoredTables(np.array([[0.0, -2.0], [0.0, -3.0]]))
+    >>> tables.best_parents(1e-7).tolist(), tables.score
+    ([0, 1], -3.0)
+    """
+
+    def __init__(self, scores: Floats, *, threads: int = 1, deadline: Deadline | None = None) -> None:
+        d = self.d = check_size(len(scores))
+        if d > EXACT_NODES:
+            raise ValueError(f"the exact search takes up to {EXACT_NODES} nodes; got {d}")
+        check("scores", scores, FLOAT, (d, 2 ** (d - 1)))
+        self._scores, self._threads = scores, threads
+        self._best, self._before = scores.copy(), np.empty(2**d)
+        for bit in range(d - 1):  # the lowest of all subsets
+            halves = self._best.reshape(d, -1, 2, 1 << bit)
+            np.minimum(halves[:, :, 1], halves[:, :, 0], out=halves[:, :, 1])
+        self._order(self._before, False, deadline)
+
+    def _margins(self) -> Callable[..., int]:
+        kernel: Callable[..., int] = library().exact_margins_of
+        return kernel
+
+    def _given(self) -> tuple[int | float | None, ...]:
+        return (address(self._scores),)

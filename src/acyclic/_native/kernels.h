@@ -110,4 +110,13 @@ EXPORT int exact_margins(int d, int first, int last, const double *R, double n, 
                          double tolerance, double *with, double *apart, double *colliders, uint32_t *with_graphs,
                          uint32_t *apart_graphs, uint32_t *collider_graphs, const volatile int32_t *stop);
 
+EXPORT int exact_margins_of(int d, int first, int last, const double *scores, const double *best, const double *before,
+                            const double *after, const uint32_t *parents, double limit, double tolerance, double *with,
+                            double *apart, double *colliders, uint32_t *with_graphs, uint32_t *apart_graphs,
+                            uint32_t *collider_graphs, const volatile int32_t *stop);
+EXPORT int counts_scores(int d, int m, const uint8_t *codes, const int32_t *weight, const int32_t *levels,
+                         int64_t n_logs, const double *logs, double unit, double extra, double sample_size,
+                         int max_parents, int first, int last, const uint8_t *allowed, const uint8_t *required,
+                         double slack, int64_t most_work, double *scores, const volatile int32_t *stop);
+
 #endif

@@ -72,6 +72,18 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c_int,
         [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int] + [_ARRAY] * 4 + [c_double, c_double] + [_ARRAY] * 7,
     ),
+    "exact_margins_of": (c_int, [c_int] * 3 + [_ARRAY] * 5 + [c_double, c_double] + [_ARRAY] * 7),
+    "counts_scores": (
+        c_int,
+        [c_int] * 2
+        + [_ARRAY] * 3
+        + [c_int64, _ARRAY]
+        + [c_double] * 3
+        + [c_int] * 3
+        + [_ARRAY] * 2
+        + [c_double, c_int64]
+        + [_ARRAY] * 2,
+    ),
 }
 
 

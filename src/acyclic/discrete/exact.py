@@ -10,14 +10,15 @@ from math import inf, log, nan
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic._native import EXACT_NODES, Around, ExactTables
+from acyclic._native import EXACT_NODES, Around, ExactTables, ScoredTables
 from acyclic.data.dependence import EXPLAINED
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
 from acyclic.discrete.order import equal_variance_order
-from acyclic.discrete.rivals import Alternative
+from acyclic.discrete.rivals import Alternative, Rivals
 from acyclic.discrete.selection import ParentCriterion, checked_order, noise_shares
+from acyclic.discrete.survey import MOST_ALTERNATIVES
 from acyclic.errors import InputError
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.equivalence import find_cpdag
@@ -26,7 +27,7 @@ from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["LARGEST_EXACT", "BestGraph", "exact_memory", "find_best_graph"]
+__all__ = ["LARGEST_EXACT", "BestGraph", "exact_memory", "find_best_graph", "prove_by_scores"]
 
 LARGEST_EXACT = 20
 """Up to so many columns the best graph with all margins takes a second and 120 MB; each column more doubles both."""
@@ -185,6 +186,50 @@ def find_best_graph(
         criterion.penalty,
         *_compare(adjacency, tables.score, around, limit, one_graph=unit is not None),
     )
+
+
+def prove_by_scores(
+    scores: Floats,
+    n: float,
+    before: Bools | None,
+    *,
+    by_class: bool,
+    threads: int = 1,
+    deadline: Deadline | None = None,
+) -> tuple[Integers, Bools, float, Rivals]:
+    """Order, graph, score and rivals of the best graph there is, for scores of all sets of parents.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (d, 2^(d - 1))
+        As `ScoredTables` takes them.
+    n : float
+        Rows: alternatives are within log n.
+    before : ndarray of bool, shape (d, d), optional
+        Which columns have to come before which.
+    by_class : bool
+        Whether equivalent graphs have the same score.
+
+    Examples
+    --------
+    >>> order, adjacency, score, rivals = prove_by_scores(np.array([[0.0, -2.0], [0.0, -3.0]]), 9, None, by_class=False)
+    >>> adjacency.astype(int).tolist(), score, rivals.turned[0, 1]
+    ([[0, 1], [0, 0]], -3.0, np.float64(1.0))
+    """
+    tables = ScoredTables(scores, threads=threads, deadline=deadline)
+    size = np.abs(scores, where=np.isfinite(scores), out=np.zeros_like(scores)).max()
+    rounding = TOLERANCE + 64 * len(scores) * float(np.finfo(np.float64).eps * size)
+    parents = tables.best_parents(rounding)
+    adjacency = read_parents(parents)
+    limit = tables.score + log(n)
+    around = tables.look_around(parents, limit, rounding, deadline=deadline)
+    with_edge, without, second, others = _compare(adjacency, tables.score, around, limit, one_graph=not by_class)
+    turned, left_out = (
+        np.where(adjacency, np.where(margins <= rounding, 0.0, margins), nan) for margins in (with_edge.T, without)
+    )
+    rivals = Rivals(True, 0, 0, second, turned, left_out, others[:MOST_ALTERNATIVES])
+    order = sort_topologically(adjacency if before is None else adjacency | before)
+    return order, adjacency, tables.score, rivals
 
 
 def _check_size(d: int, threads: int | None) -> int:

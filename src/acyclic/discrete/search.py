@@ -25,7 +25,7 @@ from acyclic._native import Flag, OrderChain, run_watched
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
-from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph
+from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph, prove_by_scores
 from acyclic.discrete.order import as_bytes, extend_order
 from acyclic.discrete.rivals import Alternative, Rivals
 from acyclic.discrete.screening import MANY_COLUMNS, search_screened
@@ -55,6 +55,8 @@ _BUDGET = 1.5e9
 _SHARE, _LONGEST = 1 / 18, 1e8
 # Of the time that is left, what the chains get; the rest is for the look around the answer.
 _CHAINS_TIME = 0.8
+# The share of the time that a proof under another score may take before the chains begin.
+_PROOF_TIME = 0.3
 # Looks around the answer: after each but the last the search goes on from what was better.
 _SURVEYS = 4
 # Trees of one chain beyond 15 million branches, 120 MB, are begun anew.
@@ -567,6 +569,38 @@ class ScoreSearch(_Search):
         *_, allowed, required, precede, most, _, _ = self.given
         # Points are dear under these scores, branches few.
         self.rules = allowed, required, precede, most, DETOURS, _MOST_BRANCHES // 3
+
+    def score_sets(self, deadline: Deadline | None) -> Floats | None:
+        """The scores of all sets of parents, where these are few enough for a proof: see `ScoredTables`."""
+        return None
+
+    def prove(self) -> tuple[Integers, Bools, float, Rivals] | None:
+        """Order, graph, score and rivals of the best graph there is; None where the sets of parents are too many."""
+        left = None if self.deadline is None else self.deadline.left()
+        deadline = None if left is None else Deadline(_PROOF_TIME * left)
+        scores = self.score_sets(deadline) if self.d <= LARGEST_EXACT else None
+        if scores is None:
+            return None
+        options: dict[str, Any] = {"by_class": self.by_class, "threads": self.threads, "deadline": deadline}
+        order, adjacency, total, rivals = prove_by_scores(scores, self.n, self.before, **options)
+        outward = np.ix_(self.back, self.back)
+        others = tuple(Alternative(other.adjacency[outward], other.excess) for other in rivals.alternatives)
+        turned, left_out = rivals.turned[outward], rivals.left_out[outward]
+        rivals = replace(rivals, turned=turned, left_out=left_out, alternatives=others)
+        return self.canon[order], adjacency[outward], total, rivals
+
+    def find(self, starts: list[Integers]) -> tuple[Integers, Bools, float, Rivals | None, Fact[Ended]]:
+        """The best graph: proved where that takes little, else by the chains."""
+        try:
+            proved = self.prove() if self.budget > 0 else None
+        except Stopped:  # there is time left for a search
+            proved = None
+        except KeyboardInterrupt:
+            self.budget = 0.0
+            return (*self.look_around(self.run(starts))[:4], Fact.of(Ended.INTERRUPTED))
+        if proved is not None:
+            return (*proved, Fact.of(Ended.NO_BETTER_MOVE))
+        return self.look_around(self.run(starts))
 
     def score_of(self, adjacency: Bools) -> float:
         """The score of a graph."""

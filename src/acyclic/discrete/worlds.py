@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import log
+from itertools import combinations
+from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,8 @@ LARGEST_CURVED, LARGEST_SHAPED = 200, 500
 # Curves and shapes of more rows are those of a sample: directions that need more are near-ties. The moments of curves
 # take about as many products, some seconds of them.
 MOST_ROWS, FEWEST_SAMPLED, MOST_PRODUCTS = 100_000, 5_000, 2e10
+# With so many ways for parents to enter, all are tried and the best graph is proved: nine lines, five curves.
+_MOST_FITS = 2500
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
 _CONVINCING, _MISSED = 3, 0.1
 
@@ -128,8 +131,7 @@ class Worlds:
         given = [checked_order(start, self.names) for start in starts]
         options = effort, threads, deadline, tell, random_state
         with _BlockSearch(self.score(world), self.parents, self.canon, *options) as search:
-            end = search.run(given)
-            order, adjacency, total, rivals, end = search.look_around(end)
+            order, adjacency, total, rivals, end = search.find(given)
             fitted = search.fit(order, adjacency, self.codings)
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
@@ -161,6 +163,26 @@ class _BlockSearch(ScoreSearch):
 
     def open_chain(self, seed: int) -> BlockChain:
         return self.stack.enter_context(BlockChain(self.score.criterion, *self.rules, seed))
+
+    def score_sets(self, deadline: Deadline | None) -> Floats | None:
+        """See ScoreSearch: every parent at every level."""
+        allowed, required, _, most, *_ = self.rules
+        others = ~np.eye(self.d, dtype=bool) if allowed is None else allowed.astype(bool) & ~np.eye(self.d, dtype=bool)
+        ways = np.log1p([len(levels) for levels in self.score.features.levels])
+        if np.exp(others @ ways).sum() > _MOST_FITS:
+            return None
+        scores = np.full((self.d, 2 ** (self.d - 1)), np.inf)
+        for j, row in enumerate(others):
+            wanted = set() if required is None else set(np.flatnonzero(required[j]).tolist())
+            row = row | np.isin(np.arange(self.d), list(wanted))
+            for size in range(len(wanted), min(int(row.sum()), most) + 1):
+                for parents in combinations(np.flatnonzero(row).tolist(), size):
+                    if wanted <= set(parents):
+                        place = sum(1 << (i - (i > j)) for i in parents)
+                        scores[j, place] = self.score.family(j, parents, most=inf).score
+                if deadline is not None:
+                    deadline.check()
+        return scores
 
     def fit(self, order: Integers, outward: Bools, codings: tuple[Coding | None, ...]) -> Fitted:
         """The mechanisms of a graph and its order over the columns in their own order."""

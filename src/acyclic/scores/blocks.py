@@ -184,12 +184,12 @@ class BlockScore(LocalScore):
         others = set(range(self.n_nodes)) - {node, *given}
         return np.array([now - self.score(node, {*given, x}) if x in others else -np.inf for x in range(self.n_nodes)])
 
-    def family(self, node: int, parents: Sequence[int]) -> Family:
-        """A column with these parents, each at its best level: of all combinations if they are few, else by turns."""
+    def family(self, node: int, parents: Sequence[int], *, most: float = _MOST_COMBINATIONS) -> Family:
+        """A column with these parents, each at its best level: of at most so many combinations, else by turns."""
         # Curves are for numbers: a category has its levels from a line, lest the two directions be scored unlike.
-        most = None if isinstance(self.features.maps[node], Curves) else 1
-        offered = [self.features.levels[i][:most] for i in parents]
-        if np.prod([len(levels) for levels in offered], dtype=float) <= _MOST_COMBINATIONS:
+        last = None if isinstance(self.features.maps[node], Curves) else 1
+        offered = [self.features.levels[i][:last] for i in parents]
+        if np.prod([len(levels) for levels in offered], dtype=float) <= most:
             return min((self.fit(node, parents, levels) for levels in product(*offered)), key=lambda f: f.score)
         best = self.fit(node, parents, [levels[0] for levels in offered])
         improved = True
