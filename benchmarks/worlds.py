@@ -19,6 +19,7 @@ import json
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,12 @@ import acyclic
 from acyclic.facts import Orientation
 
 HERE = Path(__file__).resolve().parent
-OURS = {"learn": "auto", "Lingam": "lingam", "Cam": "cam"}
+OURS = {
+    "learn": {"method": "auto"},
+    "learn, all rows": {"method": "auto", "outliers": "keep"},
+    "Lingam": {"method": "lingam"},
+    "Cam": {"method": "cam"},
+}
 LINGAM = "DirectLiNGAM (lingam)"
 # Reads rows, writes weights [i, j] for i -> j and processor seconds.
 WORKER = """
@@ -50,8 +56,12 @@ def rows_of_table():
     additive = {"graph": "ER4", "sem": "gp-add"}
     found["additive GP ER4 d=10"] = ({**additive, "n_nodes": 10}, ["learn", "Cam"])
     found["joint GP ER4 d=10"] = ({"n_nodes": 10, "graph": "ER4", "sem": "gp"}, ["learn", "Cam"])
-    found["t3 noise, linear ER2 d=20"] = ({**linear, "n_nodes": 20, "noise": "t3"}, ["learn"])
-    found["1 % outliers, linear ER2 d=20"] = ({**linear, "n_nodes": 20, "outliers": 0.01}, ["learn"])
+    found["mixed ER2 d=20"] = ({"n_nodes": 20, "graph": "ER2", "sem": "mixed", "scheme": "iscm"}, ["learn"])
+    for d in (20, 30):
+        found[f"t3 noise, linear ER2 d={d}"] = ({**linear, "n_nodes": d, "noise": "t3"}, ["learn", "learn, all rows"])
+        for name, spoilt in (("outliers", "outliers"), ("wild cells", "wild cells")):
+            settings = {**linear, "n_nodes": d, spoilt: 0.01}
+            found[f"1 % {name}, linear ER2 d={d}"] = (settings, ["learn", "learn, all rows"])
     for d in (30, 50, 100):
         for noise in ("laplace", "uniform", "exponential", "gumbel", "t5", "gaussian"):
             methods = ["learn"] if noise == "gaussian" else ["learn", "Lingam", LINGAM]
@@ -102,8 +112,9 @@ class Rows:
 
 def fit_ours(data, method):
     """What a method of ours finds."""
+    kinds = {name: "categorical" for name, count in zip(data.graph.names, data.levels) if count}
     started = time.process_time()
-    found = acyclic.learn(data.X, method=OURS[method])
+    found = acyclic.learn(data.X, **({"kinds": kinds} if kinds else {}), **OURS[method])
     seconds = time.process_time() - started
     support = list(found.verdict.support.values())
     claimed = {
@@ -125,10 +136,23 @@ def fit_lingam(data, python):
     return {**measure(data, graph), "seconds": seconds}
 
 
+def draw(settings, seed):
+    """A table; "wild cells" is the probability of a cell to be multiplied by 20, as that of a row is in simulate."""
+    wild = settings.get("wild cells", 0.0)
+    given = {name: value for name, value in settings.items() if name != "wild cells"}
+    data = acyclic.simulate(**{"n": 1000, **given}, standardize=True, random_state=seed)
+    if not wild:
+        return data
+    spoilt = np.random.default_rng([seed, 20]).random(data.X.shape) < wild
+    return replace(data, X=np.where(spoilt, 20 * data.X, data.X))
+
+
 def measure(data, graph):
-    """Distances of DAGs and of classes."""
+    """Distances of DAGs and of classes, and F1 of the skeletons."""
     found = acyclic.compare(data.graph, graph)
-    return {"shd": found.shd, "class_shd": found.shd_cpdag, "edges": graph.n_edges}
+    truth, joined = (np.triu(a | a.T) for a in (data.graph.adjacency, graph.adjacency))
+    f1 = 2 * (truth & joined).sum() / max(truth.sum() + joined.sum(), 1)
+    return {"shd": found.shd, "class_shd": found.shd_cpdag, "edges": graph.n_edges, "f1": float(f1)}
 
 
 def compute_row(rows, name, settings, methods, seeds, python):
@@ -141,7 +165,7 @@ def compute_row(rows, name, settings, methods, seeds, python):
         for seed in range(seeds):
 
             def fit(seed=seed, method=method):
-                data = acyclic.simulate(**{"n": 1000, **settings}, standardize=True, random_state=seed)
+                data = draw(settings, seed)
                 return fit_lingam(data, python) if method == LINGAM else fit_ours(data, method)
 
             fits.append(rows.get(name, method, seed, fit))
@@ -152,7 +176,9 @@ def describe(fits):
     """A line of means."""
     mean = {key: np.mean([fit[key] for fit in fits]) for key in ("shd", "class_shd", "edges", "seconds")}
     said = f"SHD {mean['shd']:6.1f}  of classes {mean['class_shd']:6.1f}  {mean['seconds']:8.2f} s  {len(fits)} seeds"
-    if fits[0]["method"] == "learn":
+    if "f1" in fits[0]:
+        said += f"  F1 of skeletons {np.mean([fit['f1'] for fit in fits]):.3f}"
+    if fits[0]["method"].startswith("learn"):
         curved = np.mean([fit["mechanisms"] == "curved" for fit in fits])
         shaped = np.mean([fit["noise"] == "any" for fit in fits])
         # Of edges that the equivalence class compels, curves and shapes are not what orients them.

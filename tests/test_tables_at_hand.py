@@ -61,6 +61,17 @@ def test_the_plain_command_learns_and_notes_what_was_done(name, tmp_path, monkey
     assert "not numbers" in capsys.readouterr().err and not (tmp_path / "strict").exists()
 
 
+def test_iris_is_learned_with_its_species(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_iris(tmp_path / "t.csv")
+    assert main(["learn", "t.csv", "--quiet"]) == 0
+    result = acyclic.load(tmp_path / "t-acyclic" / "result.json")
+    assert result.graph.names == (*load_iris().feature_names, "species")
+    assert result.kinds[-1] is Kind.CATEGORICAL and result.levels["species"] == ("setosa", "versicolor", "virginica")
+    assert [note.kind for note in result.verdict.notes] == [Note.LEVELS]
+    assert result.graph.adjacency[:, -1].any() or result.graph.adjacency[-1].any()
+
+
 def test_a_method_that_sees_numbers_only_says_what_to_do_about_categories(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write_iris(tmp_path / "t.csv")
