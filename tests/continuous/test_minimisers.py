@@ -15,6 +15,7 @@ from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.minimisers import lbfgs, proximal_newton
 from acyclic.continuous.minimisers.lbfgs import Doubled, Plain
+from acyclic.continuous.minimisers.proximal_newton import _rescaled
 from acyclic.continuous.problem import Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
@@ -299,3 +300,32 @@ def test_a_step_is_ended_inside_of_its_elastic_nets():
     assert stop.value.end.kind is Ended.TIME_LIMIT and state.steps == 0
     solution = Notears(time_limit=0).fit(moments).solution_
     assert solution.end.kind is Ended.TIME_LIMIT and solution.steps == 0
+
+
+@pytest.mark.parametrize("share", [0.4, 2.0], ids=["too short", "too long"])
+def test_a_step_of_the_wrong_length_is_rescaled_to_the_minimum_on_its_way(share):
+    """Least squares without L1 term are a parabola along any step, so that its two slopes give the minimum exactly."""
+    moments = Moments.from_array(simulate(6, 300, random_state=2).X)
+    problem, penalty = Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.0), Penalty()
+    start = problem.at(problem.start(), penalty)
+    least = problem.inside(-start.gradient)
+    slope = float(np.vdot(start.gradient, least))
+    bend = float(np.vdot(least, problem.at(least, penalty).gradient - start.gradient))
+    best = problem.at(least * (-slope / bend), penalty)
+    reached = problem.at(best.weights * share, penalty)
+    rescaled = _rescaled(problem, penalty, start.weights, reached, -float(np.vdot(start.gradient, -reached.weights)))
+    np.testing.assert_allclose(rescaled.weights, best.weights, rtol=1e-9, atol=0)
+    assert rescaled.total < reached.total
+
+
+def test_a_rescaled_step_stays_in_the_box_and_leaves_zeros():
+    moments = Moments.from_array(simulate(6, 300, random_state=2).X)
+    mask = Knowledge(forbidden=[("x2", "x0")], bounds={("x0", "x1"): (-0.1, 0.1)}).compile([f"x{k}" for k in range(6)])
+    problem, penalty = Problem(LeastSquares(moments), constraint("fast-tmpi"), 0.1, mask), Penalty(alpha=5.0)
+    end = proximal_newton(problem, penalty, State(problem.start()), Monitor(), "")
+    near = problem.at(problem.inside(0.1 * end.weights), penalty)
+    slope = float(np.vdot(problem.at(problem.start(), penalty).smooth_gradient, near.weights)) + near.l1
+    moved = _rescaled(problem, penalty, problem.start(), near, slope)
+    assert moved.total < near.total
+    assert (problem.least <= moved.weights).all() and (moved.weights <= problem.most).all()
+    assert not moved.weights[near.weights == 0].any()

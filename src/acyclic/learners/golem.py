@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from acyclic._native.watching import LONG
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.soft_penalty import SoftPenalty
-from acyclic.continuous.minimisers import STEPS_ALONE, Adam, lbfgs, proximal_newton
+from acyclic.continuous.minimisers import ON_THE_WAY, STEPS_ALONE, Adam, lbfgs, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
@@ -115,12 +115,13 @@ class Golem(ContinuousLearner):
         self.checkpoint = checkpoint
         self.n_jobs = n_jobs
 
-    def _minimiser(self) -> Minimiser:
+    def _minimiser(self, tolerance: float = 1e-9) -> Minimiser:
         if self.inner == "adam":
             return Adam(steps=self.steps, rate=self.rate)
         if self.inner == "lbfgs":
             return lbfgs
-        return partial(proximal_newton, max_steps=STEPS_ALONE, threads=effective_n_jobs(self.n_jobs))
+        threads = effective_n_jobs(self.n_jobs)
+        return partial(proximal_newton, tolerance=tolerance, max_steps=STEPS_ALONE, threads=threads)
 
     def _detour(self) -> float:
         if self.detour is not None:
@@ -139,7 +140,7 @@ class Golem(ContinuousLearner):
             problems = problems[-1:]
         *way, last = problems
         detour = self._detour() if self._detour() > 1 else None
-        loop, minimise = SoftPenalty(self.h_weight, detour, tuple(way)), self._minimiser()
+        loop, minimise = SoftPenalty(self.h_weight, detour, tuple(way), self._minimiser(ON_THE_WAY)), self._minimiser()
         state = monitor.run(lambda s: loop(last, minimise, monitor, s), State(last.start(self.start)))
         if state.end is not None and state.end.kind.stopped and last.d**3 >= LONG:
             return state.solution(*monitor.told)

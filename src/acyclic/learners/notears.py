@@ -12,7 +12,7 @@ from joblib import effective_n_jobs
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.loops.central_path import CentralPath
-from acyclic.continuous.minimisers import MINIMISERS, proximal_newton
+from acyclic.continuous.minimisers import MINIMISERS, ON_THE_WAY, proximal_newton
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
@@ -35,8 +35,6 @@ OF_MOMENTS: dict[str, Callable[[Moments], Score]] = {
     "likelihood": GaussianEqualVariance,
 }
 OF_ROWS: dict[str, Callable[..., Score]] = {"logistic": Logistic, "poisson": Poisson}
-# Along the central path a step need not be exact: the next one starts from it.
-PATH_TOLERANCE = 1e-5
 
 
 class Notears(ContinuousLearner):
@@ -142,7 +140,7 @@ class Notears(ContinuousLearner):
         problem = Problem(self._score(table), constraint(self.constraint), self._l1(), mask)
         minimise: Minimiser = MINIMISERS[self.inner]
         if self.inner == "proximal-newton":
-            tolerance = PATH_TOLERANCE if self.solver == "central-path" else 1e-9
+            tolerance = ON_THE_WAY if self.solver == "central-path" else 1e-9
             minimise = partial(proximal_newton, tolerance=tolerance, threads=effective_n_jobs(self.n_jobs))
         loop = self._loop()
         state = monitor.run(lambda s: loop(problem, minimise, monitor, s), State(problem.start(self.start)))

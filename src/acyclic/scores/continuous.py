@@ -16,6 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dgetrf, dgetri, dgetri_lwork
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
@@ -108,12 +109,15 @@ class _Likelihood(_Gaussian):
 
     def _jacobian(self, W: Floats) -> tuple[float, Floats]:
         """−log|det(I − W)| and its gradient (I − W)⁻ᵀ; both large where I − W is nearly singular."""
-        M = np.eye(self.n_nodes) - W
-        _, logarithm = np.linalg.slogdet(M)
-        try:
-            return -float(logarithm), np.asarray(np.linalg.inv(M).T, dtype=np.float64)
-        except np.linalg.LinAlgError:
+        # One factorisation serves both.
+        M = np.asfortranarray(-W)
+        M.flat[:: self.n_nodes + 1] += 1
+        factor, pivots, singular = dgetrf(M, overwrite_a=1)
+        if singular:
             return np.inf, np.zeros_like(W)
+        logarithm = float(np.log(np.abs(factor.diagonal())).sum())
+        room = int(dgetri_lwork(self.n_nodes)[0])
+        return -logarithm, np.ascontiguousarray(dgetri(factor, pivots, lwork=room, overwrite_lu=1)[0].T)
 
 
 class GaussianEqualVariance(_Likelihood):
