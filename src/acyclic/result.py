@@ -18,7 +18,15 @@ from acyclic.trust.explaining import Explanation, explain
 
 
 class Result(Findings):
-    """A learned graph and what it rests on; see `Findings` for its attributes."""
+    """A learned graph and what it rests on; see `Findings` for its attributes.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> result = acyclic.learn(acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1).X)
+    >>> result.verdict.converged, sorted(result.edges()[0])[:3]
+    (True, ['either_way', 'left_out', 'lower'])
+    """
 
     @classmethod
     def from_json(cls, text: str) -> Self:
@@ -64,7 +72,17 @@ def _check_evidence(name: str, kind: type[Bootstrap | Audit | Choice], part: Map
 
 
 def load(path: str | os.PathLike[str]) -> Result:
-    """Read a result that `Result.save` wrote."""
+    """Read a result that `Result.save` wrote.
+
+    Examples
+    --------
+    >>> import tempfile, acyclic
+    >>> result = acyclic.learn(acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1).X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result.save(f"{folder}/mine.json")
+    ...     load(f"{folder}/mine.json").graph == result.graph
+    True
+    """
     try:
         return Result.from_json(read_text(path))
     except InputError as error:

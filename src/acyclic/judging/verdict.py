@@ -74,6 +74,13 @@ class Verdict:
     assessment : Assessment or None
         What all of this amounts to, with bootstrap and audit where there were such: a grade, the grounds for it, what
         to do next. The verdict of a `Result` has it, and ``str()`` begins with it; that of a fitted learner has none.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> verdict = acyclic.learn(acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1).X).verdict
+    >>> verdict.converged, verdict.end.kind.value, verdict.orientation.value
+    (True, 'complete', 'equal-variances')
     """
 
     method: str

@@ -94,6 +94,14 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     A subclass has a name (``method``), declares the ranges of its own parameters (``RANGES``) and implements ``_find``.
     Every learner takes ``knowledge``, ``time_limit`` and ``callback``.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> data = acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1)
+    >>> model = acyclic.OrderSearch().fit(data.X)
+    >>> isinstance(model, DagLearner), model.causal_graph_.n_nodes, model.transform(data.X).shape
+    (True, 4, (500, 4))
     """
 
     method: ClassVar[str]
@@ -343,7 +351,14 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
 
 class ContinuousLearner(DagLearner):
-    """A learner that minimises a score plus L1 term under a DAG constraint, then cuts small weights."""
+    """A learner that minimises a score plus L1 term under a DAG constraint, then cuts small weights.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> issubclass(acyclic.Notears, ContinuousLearner), issubclass(acyclic.Ges, ContinuousLearner)
+    (True, False)
+    """
 
     constraint: Any
     threshold: float

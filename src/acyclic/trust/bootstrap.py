@@ -114,6 +114,15 @@ class Bootstrap:
         The probability that an edge between i and j, if there is one, points from i to j.
     drawn : Drawn or None
         The graphs of the first hundred draws, of which effects can be asked.
+        How the draws were made, and which were lost.
+
+    Examples
+    --------
+    >>> from acyclic import bootstrap, simulate
+    >>> data = simulate(n_nodes=4, n=300, graph="ER1", random_state=1)
+    >>> found = bootstrap("auto", data.X, draws=10)
+    >>> found.draws, found.edge.shape, found.table()[0]["frequency"]
+    (10, (4, 4), 1.0)
     """
 
     names: tuple[str, ...]

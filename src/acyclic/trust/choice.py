@@ -90,6 +90,13 @@ class Choice:
     threshold : float
         The threshold to use with it.
     notes : tuple of Fact of Remark
+
+    Examples
+    --------
+    >>> from acyclic import Notears, choose_l1, simulate
+    >>> choice = choose_l1(Notears(), simulate(n_nodes=4, n=300, graph="ER1", random_state=1).X)
+    >>> choice.chosen in choice.values
+    True
     """
 
     criterion: str

@@ -55,6 +55,15 @@ class TotalEffects:
         Share of the draws between `lower` and `upper`.
     draws : int
     notes : tuple of Fact of Remark
+
+    Examples
+    --------
+    >>> from acyclic import Dag, simulate, total_effects
+    >>> graph = Dag.from_edges([("dose", "level"), ("level", "pain")], names=["dose", "level", "pain"])
+    >>> data = simulate(n=500, graph=graph, random_state=1)
+    >>> effects = total_effects(graph, data.X, draws=20)
+    >>> effects.of("pain", "dose")
+    (0.0, 0.0, 0.0)
     """
 
     names: tuple[str, ...]

@@ -73,6 +73,14 @@ class Stability:
         Mean number of edges selected under any of the penalties, q.
     draws : int
     notes : tuple of Fact of Remark
+
+    Examples
+    --------
+    >>> from acyclic import Notears, simulate, stability_selection
+    >>> data = simulate(n_nodes=4, n=300, graph="ER1", random_state=1)
+    >>> found = stability_selection(Notears(), data.X, l1_values=[0.1, 0.3], draws=4)
+    >>> len(found.stable(0.9)) <= 6
+    True
     """
 
     names: tuple[str, ...]
