@@ -77,7 +77,7 @@ figures: $(DEV)
 
 # The site in build/docs, from nothing but this tree. Pages whose text and package are as before are not run again.
 docs: $(SITE) build/figures/summary.md
-	$(BIN)/python docs/site.py
+	$(BIN)/python docs/site_builder.py
 
 # The figures of the reproduction, for the site; they change with the rows that they are drawn from.
 build/figures/summary.md: docs/reproduction/results.parquet | $(SITE)

@@ -1,4 +1,4 @@
-"""Sphinx: how the site is built. `docs/site.py` calls it with the pages that it gathered."""
+"""Sphinx: how the site is built. `docs/site_builder.py` calls it with the pages that it gathered."""
 
 import contextlib
 import functools

@@ -54,16 +54,6 @@ def test_errors_are_ordinary_value_errors():
         acyclic.constraint("none")
 
 
-@pytest.mark.slow
-def test_readme_examples_run():
-    """Every Python block of the README, in order, in one namespace; what it prints is what the README shows."""
-    text = (ROOT / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert blocks
-    # A reader may wait for the networks; their limit is what ends them here too, only sooner.
-    in_a_new_process("\n".join(blocks).replace("time_limit=5", "time_limit=1"))
-
-
 def test_pins_satisfy_the_floors():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pins = dict(line.split("==") for line in (ROOT / "pins.txt").read_text().splitlines() if "==" in line)

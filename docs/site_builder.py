@@ -1,6 +1,6 @@
 """Build the site: gather its pages, run what stands on them, make the reference, run Sphinx, check every link.
 
-    python docs/site.py [--no-gallery]
+    python docs/site_builder.py [--no-gallery]
 
 Pages are gathered under build/site and the site is written to build/docs. Nothing is asked of the network. What was
 run for an earlier build is not run again while page and package are the same.
