@@ -7,6 +7,7 @@ run for an earlier build is not run again while page and package are the same.
 """
 
 import argparse
+import functools
 import hashlib
 import inspect
 import json
@@ -14,6 +15,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
@@ -38,7 +40,7 @@ SECTIONS = {
     "Tables and knowledge": ("data",),
     "Graphs": ("graphs",),
     "How far to believe it": ("trust",),
-    "Constraints": ("constraints", "torch"),
+    "Constraints and scores": ("constraints", "torch", "scores"),
     "Searches": ("discrete",),
 }
 OTHER = "Further"
@@ -68,9 +70,11 @@ def environment() -> dict[str, str]:
 
 def gather() -> None:
     """Bring the folder of sources up to date; a file that would stay the same is not touched."""
-    wanted: dict[Path, bytes] = {}
-    for path in [*DOCS.rglob("*.md"), *DOCS.glob("images/*"), *DOCS.glob("static/*")]:
-        wanted[path.relative_to(DOCS)] = page_of(path) if path.suffix == ".md" else path.read_bytes()
+    pages, files = sorted(DOCS.rglob("*.md")), [*DOCS.glob("images/*"), *DOCS.glob("static/*")]
+    with ThreadPoolExecutor(2) as workers:
+        made = list(workers.map(page_of, pages))
+    wanted = dict(zip([path.relative_to(DOCS) for path in pages], made, strict=True))
+    wanted |= {path.relative_to(DOCS): path.read_bytes() for path in files}
     for name, target in PAGES.items():
         if (ROOT / name).exists():
             wanted[Path(target)] = relink((ROOT / name).read_text(encoding="utf-8"), ROOT).encode()
@@ -114,15 +118,14 @@ def answers(path: Path, text: str) -> list[str]:
     return json.loads(stored.read_text())
 
 
-def digest_of_package(known: dict[str, str] = {}) -> str:  # noqa: B006 - one answer for a run
+@functools.cache
+def digest_of_package() -> str:
     """What the output of a page depends on beside its text."""
-    if not known:
-        total = hashlib.sha256()
-        for path in sorted((ROOT / "src").rglob("*")):
-            if path.suffix in (".py", ".c", ".h"):
-                total.update(path.read_bytes())
-        known["digest"] = total.hexdigest()
-    return known["digest"]
+    total = hashlib.sha256()
+    for path in sorted((ROOT / "src").rglob("*")):
+        if path.suffix in (".py", ".c", ".h"):
+            total.update(path.read_bytes())
+    return total.hexdigest()
 
 
 def relink(text: str, folder: Path) -> str:
