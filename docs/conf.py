@@ -192,8 +192,10 @@ def _link_names(app, doctree):
 def _keep_bars(app, what, name, obj, options, lines):
     """Bars around a term are a size or a norm in our docstrings, and no mark of reStructuredText."""
     for place, line in enumerate(lines):
-        if not line.lstrip().startswith((">>>", "...")) and "``" not in line:
-            lines[place] = line.replace("|", r"\|")
+        if not line.lstrip().startswith((">>>", "...")):
+            parts = line.split("``")
+            parts[::2] = [part.replace("|", r"\|") for part in parts[::2]]
+            lines[place] = "``".join(parts)
 
 
 def setup(app):

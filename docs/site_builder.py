@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--no-gallery", action="store_true", help="leave out the examples, which take longest")
     options = parser.parse_args()
     gather()
-    sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-j", "2", "-b", "html"]
+    sphinx = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-n", "-q", "-a", "-j", "2", "-b", "html"]
     left_out = ["-D", "plot_gallery=0"] if options.no_gallery else []
     done = subprocess.run([*sphinx, *left_out, "-c", DOCS, SOURCE, OUTPUT], env=environment())
     problems = check_site(OUTPUT)
@@ -173,7 +173,7 @@ def reference() -> dict[str, str]:
         if names:
             lines += [f"## {title}", "", "| name | what it is |", "|---|---|"]
             lines += [f"| [`{name.removeprefix('acyclic.')}`]({name}.rst) | {summary(name)} |" for name in names]
-            lines += ["", "```{toctree}", ":hidden:", "", *(name for name in names), "```", ""]
+            lines += ["", "```{toctree}", ":hidden:", f":caption: {title}", "", *names, "```", ""]
     return pages | {"index.md": "\n".join(lines)}
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LANGUAGES = ("python", "sh", "console")
+WIDTH = 92
 PRINTS = "<!-- prints -->"
 # Inside of a card or a tab a block is indented, or stands between longer fences.
 BLOCK = re.compile(
@@ -84,6 +85,15 @@ def run_page(path: Path) -> list[str]:
             os.chdir(before)
 
 
+def wrap(answer: str) -> str:
+    """What was printed, as a terminal of WIDTH columns would show its sentences; tables stay as they are."""
+    lines = [line.rstrip() for line in answer.rstrip().splitlines()]
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent="  ") if len(line) > WIDTH and "  " not in line.strip() else line
+        for line in lines
+    )
+
+
 def fill(page: str, printed: list[str]) -> str:
     """The page with what its blocks print in the place of the marks for it."""
     parts, end, answers = [], 0, iter(printed)
@@ -94,7 +104,7 @@ def fill(page: str, printed: list[str]) -> str:
         if block.prints:
             start = page.rindex(PRINTS, *block.span)
             indent = " " * (start - page.rindex("\n", 0, start) - 1)
-            shown = textwrap.indent(f"```text\n{answer.rstrip()}\n```", indent)
+            shown = textwrap.indent(f"```text\n{wrap(answer)}\n```", indent)
             parts += [page[end : start - len(indent)], shown]
             end = start + len(PRINTS)
     return "".join([*parts, page[end:]])
