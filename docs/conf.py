@@ -198,8 +198,23 @@ def _keep_bars(app, what, name, obj, options, lines):
             lines[place] = "``".join(parts)
 
 
+def _inherit_attributes(app, what, name, obj, options, lines):
+    """The attributes that a public class has from one that is not public belong on its page."""
+    if what != "class" or "Attributes" in lines:
+        return
+    public = {getattr(acyclic, known) for known in acyclic.__all__}
+    for base in obj.__mro__[1:]:
+        text = (inspect.getdoc(base) or "").splitlines()
+        if base.__module__.startswith("acyclic") and base not in public and "Attributes" in text:
+            start = text.index("Attributes")
+            ends = [place - 1 for place in range(start + 2, len(text)) if set(text[place]) == {"-"}]
+            lines += ["", *text[start : min(ends, default=len(text))], ""]
+            return
+
+
 def setup(app):
     """Register what is ours."""
-    app.connect("autodoc-process-docstring", _keep_bars, priority=1)
+    app.connect("autodoc-process-docstring", _inherit_attributes, priority=1)
+    app.connect("autodoc-process-docstring", _keep_bars, priority=2)
     app.connect("missing-reference", _resolve)
     app.connect("doctree-read", _link_names)

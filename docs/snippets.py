@@ -85,13 +85,13 @@ def run_page(path: Path) -> list[str]:
             os.chdir(before)
 
 
-def wrap(answer: str) -> str:
-    """What was printed, as a terminal of WIDTH columns would show its sentences; tables stay as they are."""
+def show(answer: str) -> str:
+    """What was printed, as a block: sentences may be broken anywhere; beside a table they are, and it stays whole."""
     lines = [line.rstrip() for line in answer.rstrip().splitlines()]
-    return "\n".join(
-        textwrap.fill(line, WIDTH, subsequent_indent="  ") if len(line) > WIDTH and "  " not in line.strip() else line
-        for line in lines
-    )
+    if not any("  " in line.strip() for line in lines):
+        return "\n".join(["```text", *lines, "```"])
+    short = [line if "  " in line.strip() else textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in lines]
+    return "\n".join(["```none", *short, "```"])
 
 
 def fill(page: str, printed: list[str]) -> str:
@@ -104,7 +104,7 @@ def fill(page: str, printed: list[str]) -> str:
         if block.prints:
             start = page.rindex(PRINTS, *block.span)
             indent = " " * (start - page.rindex("\n", 0, start) - 1)
-            shown = textwrap.indent(f"```text\n{wrap(answer)}\n```", indent)
+            shown = textwrap.indent(show(answer), indent)
             parts += [page[end : start - len(indent)], shown]
             end = start + len(PRINTS)
     return "".join([*parts, page[end:]])

@@ -114,7 +114,6 @@ class Bootstrap:
         The probability that an edge between i and j, if there is one, points from i to j.
     drawn : Drawn or None
         The graphs of the first hundred draws, of which effects can be asked.
-        How the draws were made, and which were lost.
 
     Examples
     --------
