@@ -257,13 +257,13 @@ def test_merging_leaves_what_it_merges_alone():
 class Broken:
     name = "part-3.parquet"
 
-    def frames(self, columns):
+    def begin(self, count):
         raise OSError("bad magic\nand more")
 
 
 def test_a_partition_that_cannot_be_read_is_named():
     def job(number, partition, given):
-        return list(partition.frames(None))
+        return partition.begin(5)
 
     with pytest.raises(InputError, match=r"part-3.parquet cannot be read: OSError: bad magic$"):
         conclude([Total("a"), perform(job, 1, Broken(), None), Total("b")])
@@ -347,7 +347,7 @@ def test_draws_are_weighted_moments():
     draws = [RowWeights(seed) for seed in SeedSequence(1).spawn(4)]
     parts = []
     for number, part in enumerate(np.split(rows, [30, 30, 70])):
-        sums = DrawnSums(draws, number)
+        sums = DrawnSums(draws, number, 3)
         sums.add(part)
         parts.append(sums.close())
     found = conclude(parts).moments(("a", "b", "c"))

@@ -37,9 +37,13 @@ class FramePart:
     name: str
     frame: Any
 
-    def frames(self, columns: Sequence[Any] | None) -> Iterator[Any]:
+    def begin(self, count: int) -> Any:
         """See Partition."""
-        yield self.frame if columns is None else self.frame[list(columns)]
+        return self.frame.iloc[:count]
+
+    def frames(self, columns: Sequence[Any]) -> Iterator[Any]:
+        """See Partition."""
+        yield self.frame[list(columns)]
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,11 @@ class FilePart:
         """See Partition."""
         return self.path if self.count is None else f"{self.path} from row {self.start} on"
 
-    def frames(self, columns: Sequence[Any] | None) -> Iterator[Any]:
+    def begin(self, count: int) -> Any:
+        """See Partition."""
+        return next(read_parquet_part(self.path, self.start, count, None))
+
+    def frames(self, columns: Sequence[Any]) -> Iterator[Any]:
         """See Partition."""
         return read_parquet_part(self.path, self.start, self.count, columns)
 

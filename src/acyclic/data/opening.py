@@ -223,13 +223,16 @@ def cut_parquet(path: str) -> list[FileCut]:
 
 
 def read_parquet_part(path: str, start: int, count: int | None, columns: Sequence[str] | None) -> Iterator[Any]:
-    """Polars frames of some rows of a Parquet file."""
+    """Polars frames of some rows of a Parquet file; one of all columns where these are not chosen."""
     polars = _import_polars(path)
     lazy = polars.scan_parquet(path)
     lazy = lazy if columns is None else lazy.select(list(columns))
     lazy = lazy if count is None else lazy.slice(start, count)
     try:
-        yield from lazy.collect_batches(chunk_size=_BATCH_VALUES // max(1, len(columns or ())))
+        if columns is None:
+            yield lazy.collect()
+        else:
+            yield from lazy.collect_batches(chunk_size=max(1, _BATCH_VALUES // len(columns)))
     except (polars.exceptions.PolarsError, OSError) as error:
         raise InputError(f"{path} cannot be read: {_say(error)}") from error
 

@@ -11,7 +11,7 @@ from numpy.random import SeedSequence, default_rng
 
 from acyclic.data.columns import ColumnValues
 from acyclic.data.missing import Missing
-from acyclic.data.moments import Accumulator, Moments, Sums, merge_sums
+from acyclic.data.moments import Accumulator, Moments
 from acyclic.errors import InputError
 from acyclic.types import Floats, Integers
 
@@ -98,60 +98,65 @@ class RowWeights:
 
 
 class DrawnSums:
-    """Sums of the same rows under the weights of many draws, in one pass."""
+    """Sums of the same rows under the weights of B draws: numbers (B,), means (B, d) and scatters (B, d, d)."""
 
-    def __init__(self, draws: Sequence[RowWeights], number: int) -> None:
-        self._draws, self._number = tuple(draws), number
-        self._rngs: list[np.random.Generator] | None = [draw.begin(number) for draw in draws]
-        self._origin: Floats | None = None
-        self._sums: list[Sums | None] = [None] * len(self._draws)
+    def __init__(self, draws: Sequence[RowWeights], number: int, d: int) -> None:
+        self._draws = [(draw, draw.begin(number)) for draw in draws]
+        self._number, self._origin = number, np.full(d, np.nan)
+        self._n, self._mean, self._scatter = (np.zeros((len(draws), *shape)) for shape in ((), (d,), (d, d)))
 
     def add(self, rows: Floats) -> None:
         """Add rows (k, d) without missing cells, as often as each draw says."""
-        assert self._rngs is not None
         if not len(rows):
             return
-        if self._origin is None:
-            self._origin = rows.mean(axis=0)
         centre = rows.mean(axis=0)
         near = rows - centre
-        for at, (draw, rng) in enumerate(zip(self._draws, self._rngs)):
+        if np.isnan(self._origin).any():
+            self._origin = centre
+        n, mean, scatter = np.zeros_like(self._n), np.zeros_like(self._mean), np.zeros_like(self._scatter)
+        whole: Floats | None = None
+        for at, (draw, rng) in enumerate(self._draws):
+            if draw.law == "partitions":
+                # All rows come as often: one product is enough for all draws.
+                whole = near.T @ near if whole is None else whole
+                often = draw.draw(self._number, 1)[0]
+                n[at], scatter[at] = often * len(rows), often * whole
+                continue
             weights = draw.draw(self._number, len(rows), rng)
-            if n := float(weights.sum()):
-                self._put(at, _weighted_sums(near, weights, n, centre - self._origin))
+            heavy = near * weights[:, None]
+            n[at] = weights.sum()
+            mean[at] = heavy.sum(axis=0) / max(n[at], 1.0)
+            # The rows are centred, so that nothing is lost when their weighted mean is taken off.
+            scatter[at] = heavy.T @ near - n[at] * np.outer(mean[at], mean[at])
+        self._put(n, mean + (centre - self._origin), scatter)
 
-    def _put(self, at: int, part: Sums) -> None:
-        known = self._sums[at]
-        self._sums[at] = part if known is None else merge_sums(known, part)
+    def _put(self, n: Floats, mean: Floats, scatter: Floats) -> None:
+        """Add sums about the same origin (Chan, Golub & LeVeque)."""
+        total, step = self._n + n, mean - self._mean
+        share = n / np.maximum(total, 1.0)
+        self._scatter += scatter + np.einsum("b,bi,bj->bij", self._n * share, step, step)
+        self._mean += share[:, None] * step
+        self._n = total
 
     def close(self) -> DrawnSums:
-        """Forget the random numbers, which nobody else needs."""
-        self._rngs = None
+        """Forget how to draw, which nobody needs any more."""
+        self._draws = []
         return self
 
     def merge(self, later: DrawnSums) -> None:
         """Add the sums of the rows that follow."""
-        if later._origin is None:
+        if np.isnan(later._origin).any():
             return
-        if self._origin is None:
+        if np.isnan(self._origin).any():
             self._origin = later._origin
-        step = later._origin - self._origin
-        for at, part in enumerate(later._sums):
-            if part is not None:
-                self._put(at, Sums(part.n, part.mean + step, part.scatter.copy()))
+        self._put(later._n, later._mean + (later._origin - self._origin), later._scatter)
 
     def moments(self, names: tuple[str, ...]) -> list[Moments]:
         """The moments of each draw."""
-        if self._origin is None or any(part is None or part.n < 2 for part in self._sums):
+        if (self._n < 2).any():
             raise InputError("a draw has fewer than two rows; there are too few rows, or partitions, to draw from")
-        return [part.copy().moments(names, self._origin) for part in self._sums if part is not None]
-
-
-def _weighted_sums(near: Floats, weights: Floats, n: float, place: Floats) -> Sums:
-    """Sums of rows that are centred, so that nothing is lost when their weighted mean is taken off."""
-    heavy = near * weights[:, None]
-    mean = heavy.sum(axis=0) / n
-    return Sums(n, place + mean, heavy.T @ near - n * np.outer(mean, mean))
+        sums = zip(self._n.tolist(), self._mean, self._scatter)
+        return [Moments(n, self._origin + mean, scatter / n, names) for n, mean, scatter in sums]
 
 
 @dataclass

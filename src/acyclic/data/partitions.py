@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 # So many results are merged at once.
-_FAN_IN: Final = 8
+FAN_IN: Final = 8
 # Of text with more different cells only so many are counted one by one: the first in the order of their characters.
 _MOST_CELLS: Final = 4000
 
@@ -57,8 +57,11 @@ class Partition(Protocol):
     def name(self) -> str:
         """What to call it in messages."""
 
-    def frames(self, columns: Sequence[Any] | None) -> Iterator[Any]:
-        """Eager frames of the columns, by the names that they have there, in that order; None for all of them."""
+    def begin(self, count: int) -> Any:
+        """An eager frame of its first rows, with all columns."""
+
+    def frames(self, columns: Sequence[Any]) -> Iterator[Any]:
+        """Eager frames of the columns, by the names that they have there, in that order."""
 
 
 Work = TypeVar("Work", bound=Mergeable)
@@ -132,7 +135,7 @@ def merge_levels(count: int, most: int) -> Iterator[list[range]]:
     [[[0, 1, 2, 3, 4, 5, 6, 7], [8, 9]], [[0, 1]]]
     """
     while count > most:
-        level = [range(start, min(start + _FAN_IN, count)) for start in range(0, count, _FAN_IN)]
+        level = [range(start, min(start + FAN_IN, count)) for start in range(0, count, FAN_IN)]
         yield level
         count = len(level)
 
@@ -251,10 +254,11 @@ class PartedSource(_Formed):
         while number < engine.count and (not frames or sum(map(len, frames)) < wanted):
             some = range(number, min(2 * number + 1, engine.count))
             frames += [nw.from_native(frame) for frame in engine.reduce(Begin(wanted), dict.fromkeys(some)).frames]
-            wanted, number = sample_rows(len(frames[0].columns)) if frames else wanted, some.stop
-        if not frames:
-            raise InputError("the table has no rows in any partition")
+            wanted, number = max(sample_rows(len(frame.columns)) for frame in frames), some.stop
+        # A partition without rows may not know the types of its columns.
         filled = [frame for frame in frames if len(frame)] or frames[:1]
+        if not filled:
+            raise InputError("the table has no partitions")
         alike = [frame for frame in filled if frame.schema == filled[0].schema]
         sample = nw.concat(alike, how="vertical") if len(alike) > 1 else alike[0]
         tally = partial(_tally_on, engine)
@@ -305,14 +309,7 @@ class Begin:
     count: int
 
     def __call__(self, number: int, partition: Partition, given: Any) -> _Beginning:
-        import narwhals.stable.v2 as nw
-
-        found: list[Any] = []
-        for native in partition.frames(None):
-            found.append(nw.from_native(native, eager_only=True).head(self.count).to_native())
-            if sum(map(len, found)) >= self.count:
-                break
-        return _Beginning(found)
+        return _Beginning([partition.begin(self.count)])
 
 
 @dataclass

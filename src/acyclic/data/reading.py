@@ -26,6 +26,7 @@ from acyclic.data.opening import find_kind, open_stream, read_frame, scan_parque
 from acyclic.data.partials import CodeCounts, DrawnSums, RowWeights, SomeRows, Summary
 from acyclic.data.partitions import Engine, Mergeable, PartedSource, Partition, PartSource
 from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, weigh
+from acyclic.data.spark_engine import SparkEngine, is_spark_frame
 from acyclic.data.text import TextFormat, TextSource
 from acyclic.data.units import Extent, is_extreme
 from acyclic.deadline import Deadline
@@ -273,7 +274,7 @@ class Reading:
         return self._ask(partial(Reading._redraw, draws=tuple(draws)), deadline=deadline).moments(self.columns)
 
     def _redraw(self, number: int, _: Any, draws: tuple[RowWeights, ...]) -> DrawnSums:
-        sums = DrawnSums(draws, number)
+        sums = DrawnSums(draws, number, len(self.columns))
         for block in self._blocks():
             sums.add(self._complete(block))
         return sums.close()
@@ -454,6 +455,8 @@ def open_elsewhere(source: Any, where: Where | None) -> Engine | None:
         return source
     if is_dask_frame(source):
         return open_frame(source, *(where or ()))
+    if is_spark_frame(source) and (where is None or where == Where()):
+        return SparkEngine(source)
     if where is not None and where != Where():
         what, advice = type(source).__name__, "a folder of Parquet files or a Dask frame"
         option = Argument("partials" if where.cluster is None else "cluster")
