@@ -64,7 +64,7 @@ def of_store(here: Path) -> Any:
 
 
 COMMAND = [sys.executable, "-m", "acyclic"]
-LEARN = [*COMMAND, "learn", "table.csv", "--out", "run", "--force", "--quiet", "--audit"]
+LEARN = [*COMMAND, "learn", "table.csv", "--out", "run", "--force", "--quiet", "--quick", "--audit"]
 SHORT = ["--quick", "--runs", "1", "--nodes", "10"]
 REPRODUCE = [*COMMAND, "reproduce", "figure-2", *SHORT, "--out", "out", "--quiet"]
 RUNS = {

@@ -1,3 +1,5 @@
+import csv
+import dataclasses
 import json
 import os
 import re
@@ -13,8 +15,9 @@ import pytest
 import acyclic
 from acyclic.cli import main
 from acyclic.errors import InputError
-from acyclic.facts import Caution, Ended, Fact, Note
+from acyclic.facts import Caution, Ended, Fact, Ground, Note
 from acyclic.graphs.formats import read
+from acyclic.judging.words import show_cell
 from acyclic.report.folder import FILES
 from acyclic.types import Progress
 
@@ -22,6 +25,7 @@ pytest.importorskip("cyclopts", reason="the command line needs the extra cli")
 pytest.importorskip("rich", reason="the command line needs the extra cli")
 pytest.importorskip("polars", reason="reading files needs the extra files")
 
+from acyclic.cli import trying
 from acyclic.cli.commands import app
 from acyclic.cli.settings import Settings, gather
 from acyclic.cli.terminal import Stages
@@ -101,15 +105,105 @@ def test_help_shows_purpose_flags_and_example(command, capsys, monkeypatch):
 
 
 def test_learn_writes_what_the_library_finds(table, here, capsys):
-    assert main(["learn", str(table)]) == 0
+    assert main(["learn", str(table), "--quick"]) == 0
     result = acyclic.load(here / "table-acyclic" / "result.json")
     expected = acyclic.learn(table)
+    assert result.confidence is None and result.audit is None and str(result) == str(expected)
     assert result.graph == expected.graph and result.verdict == expected.verdict
     assert result.provenance["data"] == expected.provenance["data"]
     shown = capsys.readouterr()
-    assert str(result.verdict) in shown.out and f"{result.graph.n_edges} edges" in shown.out
+    for line in str(result).splitlines():
+        assert line in shown.out
+    assert f"{result.graph.n_edges} edges" in shown.out
     assert "report.html" in shown.out
     assert "learning" in shown.err and "\x1b" not in shown.err
+
+
+def test_a_run_is_tried_on_draws_and_audited_unless_it_is_to_be_quick(table, here, monkeypatch):
+    monkeypatch.setattr(trying, "DRAWS", 3)
+    monkeypatch.setattr(trying, "DRAW_SECONDS", 1e6)
+    assert main(["learn", str(table), "--out", "run", "--quiet"]) == 0
+    result = acyclic.load("run/result.json")
+    assert result.confidence["draws"] == result.confidence["requested"] == 3
+    assert result.audit["refits"] <= 4 and result.ended is Ended.COMPLETE
+    (ground,) = [fact for fact in result.verdict.assessment.grounds if fact.kind is Ground.LINKS_REDRAWN]
+    assert ground["draws"] == 3
+    for number, flags in enumerate((["--quick"], ["--bootstrap", "0", "--no-audit"])):
+        assert main(["learn", str(table), *flags, "--out", f"bare{number}", "--quiet"]) == 0
+        bare = acyclic.load(f"bare{number}/result.json")
+        assert bare.confidence is None and bare.audit is None and bare.graph == result.graph
+    assert main(["learn", "--from", "bare0/result.json", "--out", "again", "--quiet"]) == 0
+    assert acyclic.load("again/result.json").confidence is None
+    assert main(["learn", str(table), "--quick", "--bootstrap", "2", "--out", "asked", "--quiet"]) == 0
+    asked = acyclic.load("asked/result.json")
+    assert asked.confidence["draws"] == 2 and asked.audit is None
+
+
+def test_where_no_draw_is_done_in_time_the_result_says_that_none_was(table, here, monkeypatch):
+    monkeypatch.setattr(trying, "DRAW_SECONDS", 0.0)
+    monkeypatch.setattr(trying, "AUDIT_SECONDS", 0.0)
+    assert main(["learn", str(table), "--out", "run", "--quiet"]) == 0
+    result = acyclic.load("run/result.json")
+    assert result.confidence is None and result.audit["refits"] == 0 and result.ended is Ended.COMPLETE
+    assert Ground.NOT_REDRAWN in [fact.kind for fact in result.verdict.assessment.grounds]
+
+
+def test_draws_that_nobody_counted_are_all_that_were_wanted(table):
+    job = gather(table, Settings())
+    found = acyclic.bootstrap("sortnregress", table, draws=5, callback=lambda moment: moment.step == 2)
+    cut = dataclasses.replace(found, end=Fact.of(Ended.TIME_LIMIT, seconds=6.0))
+    settled = trying._settle_draws(job, cut)
+    assert (settled.draws, settled.requested, settled.end.kind) == (2, 2, Ended.COMPLETE) and not settled.notes
+    limited = gather(table, Settings(time_limit=0.0))
+    assert trying._settle_draws(limited, cut) is cut and trying._settle_draws(job, found) is found
+
+
+def test_a_target_is_explained_and_one_that_is_no_column_refused_before_any_work(table, here, capsys):
+    assert main(["learn", str(table), "--quick", "--target", "x5", "--out", "run"]) == 0
+    # Without the table the graph is not refitted, so that there are no intervals: compare with what has it.
+    said = acyclic.load("run/result.json").with_table(acyclic.read_table(table)).explain("x5")
+    shown = capsys.readouterr().out
+    for line in str(said).splitlines():
+        assert line in shown
+    assert main(["learn", str(table), "--target", "x55", "--out", "none"]) == 1
+    assert "no column is called" in capsys.readouterr().err and not Path("none").exists()
+
+
+def test_rows_stay_out_of_the_page_or_come_back_into_it(table, here, capsys):
+    def page_data(path):
+        found = re.search(r'id="graph-data">(.*?)</script>', Path(path).read_text(encoding="utf-8"), re.DOTALL)
+        return json.loads(found[1])
+
+    assert main(["learn", str(table), "--quick", "--no-rows", "--out", "run", "--quiet"]) == 0
+    bare = page_data("run/report.html")
+    assert bare["sample"] is None and not any("counts" in column for column in bare["variables"])
+    assert main(["report", "run/result.json", "--out", "without.html", "--quiet"]) == 0
+    assert page_data("without.html")["sample"] is None
+    asked = ["report", "run/result.json", "--table", str(table), "--quiet"]
+    assert main([*asked, "--out", "with.html"]) == 0
+    assert page_data("with.html")["sample"]["rows"] == 400 and "why" not in page_data("with.html")["live"]
+    assert main([*asked, "--out", "still.html", "--no-rows"]) == 0
+    assert page_data("still.html")["sample"] is None
+    other = here / "other.csv"
+    other.write_text(table.read_text().replace("1", "2"))
+    assert main(["report", "run/result.json", "--table", str(other), "--out", "no.html"]) == 1
+    assert "not the one" in capsys.readouterr().err
+
+
+def test_the_table_of_edges_is_the_same_in_terminal_csv_and_python(table, here, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["learn", str(table), "--bootstrap", "4", "--quick", "--out", "run"]) == 0
+    result, shown = acyclic.load("run/result.json"), capsys.readouterr().out
+    columns, rows = result.shown_columns(), result.edges()
+    lines = [re.split(r" {2,}", line.strip()) for line in shown.splitlines()]
+    at = lines.index(list(columns.values()))
+    assert lines[at + 2 : at + 2 + len(rows)] == [[show_cell(row, name) for name in columns] for row in rows]
+    with open("run/edges.csv", encoding="utf-8", newline="") as file:
+        written = list(csv.DictReader(file))
+    assert list(written[0]) == result.edge_columns() and set(columns) <= set(result.edge_columns())
+    for there, row in zip(written, rows, strict=True):
+        for name in result.edge_columns():
+            assert there[name] == ("" if row[name] is None else str(row[name]))
 
 
 def test_flags_reach_the_reading_and_the_learner(table, here):

@@ -245,7 +245,7 @@ class TestFolder:
         X = acyclic.simulate(n_nodes=300, n=3000, random_state=1).X
         np.savetxt(tmp_path / "t.csv", X, delimiter=",", header=",".join(f"x{i}" for i in range(300)), comments="")
         folders.write_files(dict.fromkeys(folders.FILES, "earlier"), tmp_path / "run")
-        command = [sys.executable, "-m", "acyclic", "learn", "t.csv", "--out", "run", "--force", "--quiet"]
+        command = [sys.executable, "-m", "acyclic", "learn", "t.csv", "--out", "run", "--force", "--quiet", "--quick"]
         with subprocess.Popen(
             command,
             cwd=tmp_path,

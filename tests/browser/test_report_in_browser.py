@@ -13,6 +13,7 @@ from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.formats import from_csv, from_dagitty, from_dot, from_json
 from acyclic.judging.verdict import Margin, Verdict
+from acyclic.judging.words import say_effect, show_cell
 from acyclic.report import report
 from acyclic.result import Result
 from acyclic.trust.audit import audit
@@ -198,7 +199,7 @@ def test_a_near_tie_has_no_arrowhead_in_the_class_but_stays_directed_in_its_file
     cells = page.locator("#edges tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     )
-    assert [(row[4], row[5]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
+    assert [(row[3], row[5]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
     lines = downloaded(page, "csv")[0].read_text(encoding="utf-8").splitlines()
     assert lines == [
         "source,target,weight,margin,turned,left_out,support,directed",
@@ -536,3 +537,81 @@ def test_a_large_graph_opens(open_page):
     assert page.locator("#edges tbody tr").count() == 300
     page.click("#more")
     assert page.locator("#edges tbody tr").count() == dag.n_edges
+
+
+# --- Ask, terms, and the table as elsewhere --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked():
+    data = acyclic.simulate(9, 400, graph="ER2", random_state=5, scheme="dao")
+    result = acyclic.learn(data.X, method="order-search")
+    return result.with_evidence(confidence=bootstrap("order-search", data.X, draws=12))
+
+
+def sentences(page):
+    return [text.removesuffix(".") for text in page.locator("#ask-answer li").all_text_contents()]
+
+
+def test_the_page_answers_as_python_does(open_page, asked):
+    page = open_page(asked)
+    for target in asked.graph.names:
+        page.fill("#ask-target", target)
+        found = asked.explain(target)
+        for way, effects in (("drives", found.causes), ("follows", found.follows)):
+            page.check(f"input[name=ask-way][value={way}]")
+            said = [say_effect(effect, found.deviations[effect.cause]) for effect in effects]
+            assert sentences(page) == said
+            assert page.locator("#ask-answer svg rect").count() == len(effects)
+
+
+def test_asking_works_with_the_keyboard_alone_and_leads_to_the_edge(open_page, asked):
+    page = open_page(asked)
+    target, cause = next((b, a) for a, b, _ in asked.graph.edges())
+    page.focus("#ask-target")
+    page.keyboard.press("Control+a")
+    page.keyboard.type(target)
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    assert page.is_checked("input[value=follows]")
+    page.keyboard.press("ArrowUp")
+    assert page.is_checked("input[value=drives]")
+    at = [effect.cause for effect in asked.explain(target).causes].index(cause)
+    page.locator("#ask-answer li button").nth(at).press("Enter")
+    assert re.match(rf"{cause} [→–] {target}", page.text_content("#panel h3"))
+
+
+def test_a_name_that_is_none_is_said(open_page, asked):
+    page = open_page(asked)
+    page.fill("#ask-target", HOSTILE)
+    assert page.text_content("#ask-answer") == "No variable has this name."
+
+
+def test_terms_are_explained_on_hover_and_in_the_glossary(open_page, asked):
+    page = open_page(asked)
+    term = page.locator("#verdict a.term").first
+    assert term.get_attribute("data-meaning") == page.text_content(term.get_attribute("href"))
+    term.hover()
+    assert term.evaluate("it => getComputedStyle(it, '::after').content").strip('"') == term.get_attribute(
+        "data-meaning"
+    )
+    term.focus()
+    page.keyboard.press("Enter")
+    assert page.url.endswith(term.get_attribute("href"))
+
+
+def test_the_table_has_the_columns_and_cells_of_python_and_the_terminal(open_page, asked):
+    page = open_page(asked)
+    titles = [re.sub(" [▲▼]$", "", text) for text in page.locator("#edges th button").all_text_contents()]
+    columns = asked.shown_columns()
+    assert titles == list(columns.values())
+    cells = [row.locator("td").all_text_contents() for row in page.locator("#edges tbody tr").all()]
+    assert sorted(cells) == sorted([show_cell(row, name) for name in columns] for row in asked.edges())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_an_answer_is_accessible(open_page, asked, scheme):
+    page = open_page(asked, color_scheme=scheme)
+    page.evaluate(AXE.read_text())
+    found = page.evaluate("axe.run().then(found => found.violations.map(each => each.id + ': ' + each.nodes[0].html))")
+    assert found == []

@@ -21,6 +21,7 @@ from acyclic.findings import EFFECTS, MARGINS, PROBABILITIES, SHARES, Findings
 from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
 from acyclic.learners.edge_effects import Form
+from acyclic.report.asking import pack_questions
 from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
 from acyclic.report.sections import evidence_sections, facts, glossary, provenance, verdict
 from acyclic.report.sketch import sketch_table
@@ -29,7 +30,7 @@ from acyclic.report.sketch import sketch_table
 SHOWN = ("support", "standardised", *EFFECTS, *SHARES, *PROBABILITIES, *MARGINS)
 SCRIPTS = (
     *("model.js", "formats.js", "graph.js", "overview.js", "matrix.js", "plots.js"),
-    *("learner.js", "live.js", "report.js"),
+    *("learner.js", "live.js", "ask.js", "report.js"),
 )
 # An edge that nobody would miss is drawn as faint as this.
 FAINTEST = 0.3
@@ -149,6 +150,7 @@ def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool) 
         "edges": _edges(result, placed),
         **sketch_table(result.table, rows=rows),
         "live": {"why": not_live.value} if not_live else pack_problem(result),
+        "ask": pack_questions(result),
         "say": {kind.value: words.say_support(kind, None) for kind in _ORIENTATIONS},
     }
 

@@ -16,7 +16,7 @@ from acyclic.types import Floats, Integers
 __all__ = ["Drawn"]
 
 # Draws that are kept, and edges of all of them together: so many are some hundred kilobytes in a file.
-MOST_DRAWS, MOST_EDGES = 100, 60_000
+MOST_DRAWS, MOST_EDGES = 100, 30_000
 SHAPE = record({"counts": each(whole(least=0)), "places": TEXT, "weights": TEXT})
 
 

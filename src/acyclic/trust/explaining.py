@@ -39,8 +39,8 @@ class Effect:
     cause, outcome : str
     effect : float
         Change of the outcome when the cause is set one unit higher, along all directed paths of the graph.
-    standardised : float or None
-        The same in standard deviations of both; None where these are not known.
+    scale : float or None
+        Standard deviation of the cause over that of the outcome; None where these are not known.
     lower, upper : float or None
         Interval of `effect`; see `Explanation.remarks` for what it is made of. None where there is none.
     confidence : float or None
@@ -57,7 +57,7 @@ class Effect:
     cause: str
     outcome: str
     effect: float
-    standardised: float | None
+    scale: float | None
     lower: float | None
     upper: float | None
     confidence: float | None
@@ -67,9 +67,20 @@ class Effect:
     adjustment: tuple[str, ...]
 
     @property
+    def standardised(self) -> float | None:
+        """The effect in standard deviations of both columns; None where these are not known."""
+        return None if self.scale is None else self.effect * self.scale
+
+    @property
     def is_bounded(self) -> bool:
         """Whether graphs that fit equally well disagree on it."""
         return self.least < self.most
+
+    def to_row(self) -> dict[str, Any]:
+        """Plain values, as a table has them."""
+        plain = {name: value for name, value in vars(self).items() if name != "scale"}
+        held = ", ".join(self.adjustment)
+        return {**plain, "standardised": self.standardised, "adjustment": held}
 
     def __str__(self) -> str:
         return words.say_effect(self)
@@ -107,10 +118,7 @@ class Explanation:
 
     def table(self) -> list[dict[str, Any]]:
         """One row per effect, causes first."""
-        return [{**vars(effect), "adjustment": ", ".join(effect.adjustment)} for effect in self._all()]
-
-    def _all(self) -> tuple[Effect, ...]:
-        return (*self.causes, *self.follows)
+        return [effect.to_row() for effect in (*self.causes, *self.follows)]
 
     def __str__(self) -> str:
         return words.say_explanation(self)
@@ -180,11 +188,8 @@ def _scale(found: Findings) -> Floats | None:
 
 
 def _rank(effects: list[Effect]) -> tuple[Effect, ...]:
-    def size(effect: Effect) -> float:
-        scale = 1.0 if effect.standardised is None or not effect.effect else abs(effect.standardised / effect.effect)
-        return max(abs(effect.effect), 1e-3 * scale * max(abs(effect.least), abs(effect.most))) * scale
-
-    return tuple(sorted(effects, key=lambda effect: -size(effect)))
+    """The largest first, in standard deviations where they are known; those that are only possible last."""
+    return tuple(sorted(effects, key=lambda effect: (not effect.effect, -abs(effect.effect * (effect.scale or 1.0)))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +218,7 @@ class _Asked:
             names[cause],
             names[outcome],
             effect,
-            None if scale is None else float(effect * scale[cause] / scale[outcome]),
+            None if scale is None else float(scale[cause] / scale[outcome]),
             lower,
             upper,
             confidence,

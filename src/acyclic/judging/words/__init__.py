@@ -33,6 +33,7 @@ from acyclic.judging.words.columns import say_note as say_note
 from acyclic.judging.words.columns import say_notes as say_notes
 from acyclic.judging.words.edges import TITLES as TITLES
 from acyclic.judging.words.edges import show_cell as show_cell
+from acyclic.judging.words.effects import EFFECTS as EFFECTS
 from acyclic.judging.words.effects import say_effect as say_effect
 from acyclic.judging.words.effects import say_explanation as _say_explanation
 from acyclic.judging.words.terms import TERMS as TERMS

@@ -35,6 +35,7 @@
   const matrix = drawMatrix(model, byId("matrix"));
   const plots = makePlots(model);
   const live = makeLive(model, data, showKnowledge);
+  const ask = makeAsk(model, data);
 
   /* Theme: the system's until the reader chooses; paper is always light. */
   function setTheme(dark) {
@@ -478,6 +479,41 @@
     if (edge) select(null, edge.index);
   });
 
+  /* Ask: a variable, and what drives it or follows from it. */
+  function answer() {
+    const name = byId("ask-target").value;
+    const node = model.nodes.findIndex((each) => each.name === name);
+    const box = byId("ask-answer");
+    if (node < 0) {
+      box.replaceChildren(make("p", name ? "No variable has this name." : "Choose a variable.", { class: "hint" }));
+      return;
+    }
+    const way = document.querySelector('input[name="ask-way"]:checked').value;
+    const rows = ask.effects(node, way === "drives", live.isChanged());
+    const title = make("h3", ask.say(rows.length ? way : `${way}-none`, { target: name }));
+    const shown = rows.slice(0, ask.most);
+    const list = make("ol");
+    list.append(
+      ...shown.map((row) => {
+        const item = make("li");
+        const edge = model.findEdge(row.cause, row.outcome);
+        item.append(press(`${ask.sentence(row)}.`, () => (edge ? select(null, edge.index) : select(row.other))));
+        return item;
+      }),
+    );
+    const more = rows.length > shown.length ? [make("p", ask.say("more", { count: rows.length - shown.length }))] : [];
+    const changed = live.isChanged() ? ["the page learned again: intervals, confidence and bounds of the run are left out"] : ask.notes;
+    const notes = rows.length ? changed.map((note) => make("p", `Note: ${note}.`, { class: "hint" })) : [];
+    box.replaceChildren(title, ...(rows.length ? [list, ask.chart(shown)] : []), ...more, ...notes);
+  }
+
+  byId("ask-form").addEventListener("submit", (event) => event.preventDefault());
+  byId("ask-target").addEventListener("input", answer);
+  document.querySelectorAll('input[name="ask-way"]').forEach((radio) => radio.addEventListener("change", answer));
+  /* To begin with, the variable on which the most others act. */
+  const drivers = model.nodes.map((_, node) => model.ancestors(node, { strength: 0, confidence: 0, view: "dag" }).size);
+  if (model.edges.length) byId("ask-target").value = model.nodes[drivers.indexOf(Math.max(...drivers))].name;
+
   /* Knowledge */
   const WHY = {
     "no-table": "This page was made from a result file, without the table, so that it cannot learn again by itself.",
@@ -500,6 +536,7 @@
       if (chosen !== null) panelShows = null;
     }
     update();
+    answer();
     fillStated();
     const { result, fault, cost } = live.outcome();
     byId("live-status").textContent = fault ? sayFault(fault) : sayOutcome(result, cost);
