@@ -192,6 +192,9 @@ class Findings:
     def _evidence(self) -> Evidence:
         """What is weighed: the rows of the table of edges, and what bootstrap and audit found."""
         audit, draws = self.audit or {}, (self.confidence or {}).get("draws", 0)
+        adequacy = audit.get("adequacy") or {}
+        # A graph fits the rows that it was learned from too well: those that it has not seen say more.
+        p_values = [adequacy.get(name) for name in ("held_out", "p_value")]
         return Evidence(
             rows=self.edges(),
             cpdag=self.cpdag,
@@ -200,6 +203,9 @@ class Findings:
             audited=bool(audit),
             doubts=tuple(Fact.from_dict(Doubt, fact) for fact in audit.get("reasons", ())),
             unsteady=frozenset((a, b) for fate in ("turning", "vanishing") for a, b in audit.get(fate, ())),
+            claims=int(adequacy.get("tested", 0)),
+            p_value=next((p for p in p_values if p is not None), None),
+            hidden=tuple((pair["node"], pair["other"]) for pair in adequacy.get("hidden", ())),
         )
 
     def __getstate__(self) -> dict[str, Any]:

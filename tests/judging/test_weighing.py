@@ -98,6 +98,19 @@ def test_that_lines_do_not_fit_is_no_news_where_curves_were_found():
     assert lines.grade is Grade.WEAK and curves.grade is Grade.STRONG
 
 
+@pytest.mark.parametrize(("broken", "grade"), [(1, Grade.FAIR), (30, Grade.WEAK)])
+def test_independencies_that_do_not_hold_lower_the_grade_and_hint_at_what_is_hidden(broken, grade):
+    known = {"draws": 50, "audited": True, "claims": 100, "hidden": (("a", "e"),)}
+    doubt = Fact.of(Doubt.VIOLATED, "a", "e", count=broken, tested=100, p_value=1e-6)
+    rows = rows_of(CHAIN, this_way=1.0, either_way=1.0)
+    found = weighed(CHAIN, rows, doubts=(doubt,), p_value=1e-6, **known)
+    assert found.grade is grade and found.grounds[0].kind is Ground.IMPLICATIONS_BROKEN
+    assert Fact.of(Step.HIDDEN_CAUSE, "a", "e") in found.steps
+    fine = weighed(CHAIN, rows, p_value=0.4, **known)
+    assert fine.grade is Grade.STRONG and {Ground.IMPLICATIONS_HOLD, Ground.AUDIT_PASSED} <= set(kinds(fine.grounds))
+    assert Step.HIDDEN_CAUSE not in kinds(fine.steps)
+
+
 @pytest.mark.parametrize(
     ("changes", "ground", "grade"),
     [

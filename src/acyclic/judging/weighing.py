@@ -63,6 +63,12 @@ class Evidence:
         What the audit has against the directions.
     unsteady : collection of (source, target)
         Edges that the audit found otherwise, or not at all, in other units.
+    claims : int
+        Independencies that the graph implies and that were tested; 0 where none was.
+    p_value : float or None
+        Of all of them together.
+    hidden : sequence of (one, other)
+        Pairs that something hidden may act on.
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -72,6 +78,9 @@ class Evidence:
     audited: bool = False
     doubts: tuple[Fact[Doubt], ...] = ()
     unsteady: frozenset[Pair] = frozenset()
+    claims: int = 0
+    p_value: float | None = None
+    hidden: tuple[Pair, ...] = ()
 
     @property
     def near(self) -> float:
@@ -165,9 +174,21 @@ def _weigh_audit(verdict: Verdict, evidence: Evidence) -> list[Fact[Ground]]:
     free = [row for row, support in zip(evidence.rows, supports) if support not in UNIT_BOUND]
     if moved := sum((row["source"], row["target"]) in evidence.unsteady for row in free):
         said.append(Fact.of(Ground.UNITS_MATTER, count=moved, of=len(evidence.rows)))
-    if evidence.audited and not said:
+    said += _weigh_claims(evidence)
+    if evidence.audited and all(allow(ground) is Grade.STRONG for ground in said):
         said.append(Fact.of(Ground.AUDIT_PASSED))
     return said
+
+
+def _weigh_claims(evidence: Evidence) -> list[Fact[Ground]]:
+    """Whether the rows bear out the independencies that the graph implies."""
+    broken = [doubt for doubt in evidence.doubts if doubt.kind is Doubt.VIOLATED]
+    if broken:
+        counts = {"broken": broken[0]["count"], "claims": broken[0]["tested"], "p": broken[0]["p_value"]}
+        return [Fact.of(Ground.IMPLICATIONS_BROKEN, *broken[0].about, **counts)]
+    if not evidence.claims or evidence.p_value is None:
+        return []
+    return [Fact.of(Ground.IMPLICATIONS_HOLD, claims=evidence.claims, p=evidence.p_value)]
 
 
 def _is_linear(verdict: Verdict, supports: Sequence[Orientation]) -> bool:
@@ -208,6 +229,8 @@ def _find_steps(verdict: Verdict, evidence: Evidence, grounds: Sequence[Fact[Gro
         said.append(Fact.of(Step.CHECK_KNOWLEDGE))
     if Ground.MODEL_DOUBTED in kinds:
         said.append(Fact(Step.OTHER_MODEL, kinds[Ground.MODEL_DOUBTED].about))
+    if Ground.IMPLICATIONS_BROKEN in kinds and evidence.hidden:
+        said.append(Fact.of(Step.HIDDEN_CAUSE, *evidence.hidden[0]))
     if Ground.FEW_ROWS in kinds:
         said.append(Fact.of(Step.MORE_ROWS))
     if Ground.NOT_REDRAWN in kinds:

@@ -64,10 +64,17 @@ def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
             _section("Data", _list([*_kinds(result), *words.say_notes(result.verdict.notes), *notes])),
             _section("Confidence", _confidence(confidence) if confidence else ""),
             _section("Alternatives", _list(map(words.say_alternative, result.alternatives[:MOST_ALTERNATIVES]))),
-            _section("Audit", _prose(words.say_audit(Audit.from_dict(audit), conclude=False)) if audit else ""),
+            _section("Audit", _audit(audit) if audit else ""),
             _section("Curve", _curve(result.curve or {})),
         ]
     )
+
+
+def _audit(plain: Mapping[str, Any]) -> str:
+    """What the audit found; what follows from it, the verdict says."""
+    audit = Audit.from_dict(plain)
+    adequacy = "" if audit.adequacy is None else str(audit.adequacy)
+    return _prose(f"{words.say_audit(audit, conclude=False)}\n{adequacy}")
 
 
 def _kinds(result: Findings) -> list[str]:
