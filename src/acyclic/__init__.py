@@ -2,6 +2,7 @@
 """Learn directed acyclic graphs from tables by continuous optimisation, and say what the answer rests on."""
 
 import ast
+import logging
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ def _find_homes(path: Path) -> dict[str, str]:
     return homes
 
 
+# Whoever wants to see what runs tell adds a handler of their own.
+logging.getLogger("acyclic").addHandler(logging.NullHandler())
 # Public names are listed in __init__.pyi and imported at first use, so that `import acyclic` costs milliseconds.
 _HOMES = _find_homes(Path(__file__).with_suffix(".pyi"))
 # The modules among them are no part of ``from acyclic import *``: they need packages that may not be there.
@@ -33,6 +36,9 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'acyclic' has no attribute {name!r}")
     home = _HOMES[name]
+    if home.startswith("acyclic.learners"):
+        # A fitted learner can report and draw itself, by what comes after it.
+        import_module("acyclic.result")
     value = import_module(f"{home}.{name}") if home == __name__ else getattr(import_module(home), name)
     globals()[name] = value
     return value

@@ -37,5 +37,6 @@ from acyclic.trust.choice import Choice as Choice
 from acyclic.trust.choice import choose_l1 as choose_l1
 from acyclic.trust.effects import TotalEffects as TotalEffects
 from acyclic.trust.effects import total_effects as total_effects
+from acyclic.trust.explaining import Explanation as Explanation
 from acyclic.trust.stability import Stability as Stability
 from acyclic.trust.stability import stability_selection as stability_selection

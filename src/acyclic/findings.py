@@ -25,6 +25,7 @@ from acyclic.files import write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
 from acyclic.graphs.equivalence import Cpdag
+from acyclic.graphs.showing import make_frame
 from acyclic.judging import words
 from acyclic.judging.alternatives import CHANGES, NamedAlternative, name_alternatives
 from acyclic.judging.verdict import Margin, Pair, Verdict
@@ -341,6 +342,11 @@ class Findings:
     def _repr_html_(self) -> str:
         assumed = [edge for edge, support in self.support.items() if support is not Orientation.INDEPENDENCE]
         return f"<div>{draw_picture(self.graph, assumed)}{self.verdict._repr_html_()}</div>"
+
+    def to_frame(self) -> Any:
+        """The table of edges as a frame of pandas or Polars, whichever there is."""
+        columns = self.edge_columns()
+        return make_frame([{name: row[name] for name in columns} for row in self.edges()])
 
     def with_evidence(self, *, confidence: Any = None, audit: Any = None, curve: Any = None) -> Self:
         """The same with what was found on it later; what is None stays as it is.

@@ -19,9 +19,10 @@ from acyclic.graphs.foreign import is_estimator
 from acyclic.learners import DagLearner, find_learner, make_learner
 from acyclic.learners.base import COMMON
 from acyclic.learners.foreign import as_learner
-from acyclic.ranges import NONE, SECONDS, SEED, TEXT, Range, takes
+from acyclic.ranges import FLAG, NONE, SECONDS, SEED, TEXT, Range, takes
 from acyclic.result import Result
 from acyclic.trust.pricing import price_knowledge
+from acyclic.trust.progress import show_progress
 from acyclic.types import Callback
 
 
@@ -33,6 +34,7 @@ from acyclic.types import Callback
     random_state=SEED,
     callback=COMMON["callback"],
     start=COMMON["start"],
+    progress=FLAG,
 )
 def learn(
     table: Any,
@@ -43,6 +45,7 @@ def learn(
     random_state: int = 0,
     callback: Callback | None = None,
     start: ArrayLike | None = None,
+    progress: bool = False,
     **options: Any,
 ) -> Result:
     """Learn a directed acyclic graph from a table.
@@ -72,6 +75,8 @@ def learn(
         Called with a `Progress` as the run goes on; a true answer ends it with the best so far.
     start : array_like (d, d), optional
         Weights of a similar graph to begin from, for methods that have such a setting; the others refuse it.
+    progress : bool
+        Whether to show how far it is: a bar of rich or tqdm, where one is installed. The log "acyclic" tells it too.
     **options
         Settings of the learner that ``method`` names, as ``effort`` (1 is a second or two for 50 columns) and
         ``penalty`` (the price of an edge), and options of `read_table` such as ``missing="em"``; what neither has is
@@ -95,8 +100,7 @@ def learn(
     kind = find_learner(method) if learner is None else type(learner)
     own = kind._get_param_names() if kind is not None and issubclass(kind, DagLearner) else ()
     reading = {name: options.pop(name) for name in READING if name in options and name not in own}
-    given = {"knowledge": knowledge, "threshold": threshold, "time_limit": time_limit, "callback": callback, **options}
-    given["start"] = start
+    given = {"knowledge": knowledge, "threshold": threshold, "time_limit": time_limit, "start": start, **options}
     given = {name: value for name, value in given.items() if value is not None}
     if learner is not None:
         if options:
@@ -104,7 +108,10 @@ def learn(
         model = clone(learner).set_params(**given)
     else:
         model = make_learner(method, random_state=random_state, **given)
-    return learn_with(model, Table.open(table, **reading))
+    own_callback = callback if callback is not None else getattr(model, "callback", None)
+    with show_progress(progress, own_callback, "learning") as told:
+        model.set_params(callback=told)
+        return learn_with(model, Table.open(table, **reading))
 
 
 def learn_with(model: DagLearner, table: Table, *, expected: str | None = None, **provenance: Any) -> Result:

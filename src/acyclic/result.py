@@ -6,9 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import Any, Self
 
+from acyclic.data.table import Table
 from acyclic.documents import read_text
 from acyclic.errors import InputError
-from acyclic.findings import NO_RESULT, Findings
+from acyclic.findings import NO_RESULT, Findings, list_versions
+from acyclic.judging.alternatives import name_alternatives
+from acyclic.learners import DagLearner
 from acyclic.report.figure import plot
 from acyclic.report.page import report
 from acyclic.trust.audit import Audit
@@ -87,3 +90,20 @@ def load(path: str | os.PathLike[str]) -> Result:
         return Result.from_json(read_text(path))
     except InputError as error:
         raise InputError(f"{path} cannot be used: ", *error.parts) from error
+
+
+def present(model: DagLearner, X: Any = None) -> Result:
+    """The result of a fitted learner, with the table that it was fitted to where that is given."""
+    described = {"settings": {"method": model.method}, "method_version": model.version}
+    if X is not None:
+        table = Table.open(X)
+        if table.digest != model.digest_:
+            raise InputError("X is not the table that the learner was fitted to; leave it out, or fit again")
+        return Result.of(model, table, **described)
+    graph = model.causal_graph_
+    others = name_alternatives(model.rivals_, graph, model.verdict_)
+    origin = {**described, "versions": list_versions()}
+    return Result(graph, model.verdict_, graph.cpdag(), origin, alternatives=others)
+
+
+DagLearner.presenter = present

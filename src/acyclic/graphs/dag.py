@@ -26,6 +26,7 @@ from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.graphs.equivalence import Cpdag, find_cpdag
 from acyclic.graphs.exchange import make_networkx
 from acyclic.graphs.reachability import find_reached
+from acyclic.graphs.showing import make_frame
 from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Floats, Integers
 
@@ -217,6 +218,10 @@ class Dag(Writable):
 
     def _repr_html_(self) -> str:
         return draw_picture(self)
+
+    def to_frame(self) -> Any:
+        """The edges as a frame of pandas or Polars."""
+        return make_frame([{"source": a, "target": b, "weight": weight} for a, b, weight in self.edges()])
 
     def __reduce__(self) -> tuple[type[Dag], tuple[Floats, tuple[str, ...]]]:
         # Arrays come back from a pickle writeable; building the graph anew keeps it immutable.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from acyclic.graphs.checks import (
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.edge_list import EdgeList, ListedEdge
 from acyclic.graphs.protocols import AcyclicGraph
+from acyclic.graphs.showing import Shown
 from acyclic.graphs.writing import Writable
 from acyclic.types import Bools, Integers
 
@@ -31,7 +32,7 @@ MOST_IN_COMPONENT = 300
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class Cpdag(Writable):
+class Cpdag(Writable, Shown):
     """A graph with directed and undirected edges, as it stands for a Markov equivalence class.
 
     The constructor takes any such graph (also a bare skeleton, or the output of another tool); `is_complete`
@@ -128,6 +129,13 @@ class Cpdag(Writable):
         positions = match_names(self.names, names)
         grid = np.ix_(positions, positions)
         return Cpdag(names, self.directed[grid], self.undirected[grid])
+
+    def table(self) -> list[dict[str, Any]]:
+        """List the edges as rows, the directed ones first."""
+        return [
+            {"source": edge.source, "target": edge.target, "directed": edge.directed}
+            for edge in self.list_edges().edges
+        ]
 
     def list_edges(self) -> EdgeList:
         """Give names and edges as writers take them, the directed ones first."""

@@ -17,6 +17,7 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag
 from acyclic.graphs.foreign import has_graph, read_graph
 from acyclic.graphs.reachability import close_transitively
+from acyclic.graphs.showing import Shown
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.ranges import check_parameters, one_of
 from acyclic.types import Bools, Floats
@@ -47,7 +48,7 @@ class EdgeScores:
 
 
 @dataclass(frozen=True)
-class Comparison(EdgeScores):
+class Comparison(EdgeScores, Shown):
     """An estimate measured against the true DAG; `compare` defines each number.
 
     The numbers of `EdgeScores` that are attributes here take an undirected edge as both arcs ("raw");
@@ -65,6 +66,14 @@ class Comparison(EdgeScores):
     differences: tuple[Fact[Difference], ...] = ()
     only_in_truth: tuple[str, ...] = ()
     only_in_estimate: tuple[str, ...] = ()
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per edge that differs, named as the truth has it where it does."""
+        return [
+            {"source": a, "target": b, "difference": fact.kind.value}
+            for fact in self.differences
+            for a, b in [fact.about]
+        ]
 
     def edges(self, kind: Difference | str) -> list[tuple[str, str]]:
         """The edges that differ in one way: missing, extra, turned or undirected."""

@@ -6,7 +6,7 @@ import inspect
 import os
 import warnings
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -172,6 +172,31 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
             said = f"{type(self).__name__} did not converge: {words.say(end)}"
             warnings.warn(said, ConvergenceWarning, stacklevel=2)
         return self
+
+    presenter: ClassVar[Callable[[DagLearner, Any], Any] | None] = None
+    """Makes a `Result` of a fitted learner and its table; `acyclic.result`, which comes after this room, sets it."""
+
+    def report(self, path: str | os.PathLike[str], X: Any = None, **options: Any) -> None:
+        """Write what was learned as one HTML page.
+
+        Parameters
+        ----------
+        path : path
+        X : optional
+            The table that was learned from; with it the page shows its columns and can learn again.
+        **options
+            As for `Result.report`.
+        """
+        self._present(X).report(path, **options)
+
+    def plot(self, **options: Any) -> Any:
+        """Draw what was learned as a matplotlib figure; see `Result.plot`."""
+        return self._present(None).plot(**options)
+
+    def _present(self, X: Any) -> Any:
+        check_is_fitted(self)
+        assert DagLearner.presenter is not None, "import acyclic.result first; whoever says acyclic.Notears has it"
+        return DagLearner.presenter(self, X)
 
     def _conclude(self, table: Table, mask: Mask, found: Found) -> None:
         """Judge what was found."""

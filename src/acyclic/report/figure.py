@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +20,8 @@ PIXELS_PER_INCH = 110.0
 
 def plot(result: Findings, ax: Any = None) -> Any:
     """Draw the graph from left to right: blue positive, orange negative, dashed where only an assumption orients.
+
+    Notebooks show the figure without any magic, since it can draw itself.
 
     Parameters
     ----------
@@ -36,7 +40,7 @@ def plot(result: Findings, ax: Any = None) -> Any:
     placed, graph = place_nodes(result.graph), result.graph
     if ax is None:
         size = (max(placed.width / PIXELS_PER_INCH, 2.0), max(placed.height / PIXELS_PER_INCH, 1.5))
-        ax = Figure(figsize=size, layout="constrained").add_subplot()
+        ax = _extend(Figure)(figsize=size, layout="constrained").add_subplot()
     largest = float(np.abs(graph.weights).max())
     for i, j in np.argwhere(graph.weights).tolist():
         assumed = result.support.get((graph.names[i], graph.names[j])) is not Orientation.INDEPENDENCE
@@ -48,6 +52,19 @@ def plot(result: Findings, ax: Any = None) -> Any:
     ax.set(xlim=(-12, placed.width + 12), ylim=(placed.height + 12, -12), aspect="equal")
     ax.set_axis_off()
     return ax.figure
+
+
+@cache
+def _extend(figure: Any) -> Any:
+    """matplotlib's figure, which notebooks show as text unless pyplot was told otherwise, as one that draws itself."""
+
+    class Drawing(figure):  # type: ignore[misc]
+        def _repr_png_(self) -> bytes:
+            picture = io.BytesIO()
+            self.savefig(picture, format="png", dpi=PIXELS_PER_INCH)
+            return picture.getvalue()
+
+    return Drawing
 
 
 def _draw_edge(ax: Any, placed: Layout, edge: tuple[int, int], weight: float, largest: float, assumed: bool) -> None:

@@ -21,6 +21,7 @@ from acyclic.facts import Doubt, Ended, Fact, Remark, cut_short
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_compelled
 from acyclic.graphs.metrics import shd
+from acyclic.graphs.showing import Shown
 from acyclic.graphs.sortability import r2_sortability, varsortability
 from acyclic.judging import words
 from acyclic.learners import DagLearner
@@ -50,6 +51,7 @@ from acyclic.trust.adequacy import SHAPE as ADEQUACY
 from acyclic.trust.adequacy import Adequacy, markov_check
 from acyclic.trust.bootstrap import check_first
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
+from acyclic.trust.progress import show_progress
 from acyclic.trust.residuals import dependent_residuals, equal_variances, odd_residuals, residuals_of
 from acyclic.trust.workers import Resources, draw_seeds
 from acyclic.types import Bools, Callback, Kind
@@ -85,7 +87,7 @@ SHAPE = record(
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Shown):
     """How far a learned graph depends on units and assumptions; ``str()`` is prose.
 
     Attributes
@@ -149,6 +151,14 @@ class Audit:
     def __str__(self) -> str:
         return words.say_audit(self)
 
+    def table(self) -> list[dict[str, Any]]:
+        """One row per edge: what became of it in other units."""
+        fates = {pair: fate for fate in FATES for pair in getattr(self, fate)}
+        return [
+            {"source": source, "target": target, "weight": weight, "in other units": fates.get((source, target))}
+            for source, target, weight in self.graph.edges()
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         test = {**asdict(self.equal_variances), "accepted": self.equal_variances.accepted}
@@ -202,6 +212,7 @@ class Audit:
     first=an_instance("a fitted learner", DagLearner) | NONE,
     time_limit=SECONDS,
     callback=COMMON["callback"],
+    progress=FLAG,
 )
 def audit(
     table: Any,
@@ -214,6 +225,7 @@ def audit(
     first: DagLearner | None = None,
     time_limit: float | None = None,
     callback: Callback | None = None,
+    progress: bool = False,
 ) -> Audit:
     """Learn from a table, learn again in other units, and test what the directions rest on.
 
@@ -241,6 +253,8 @@ def audit(
         Seconds after which no further refit is started, and the running fit is cut short.
     callback : callable, optional
         Called with a `Progress` after each fit; a true answer ends the refits.
+    progress : bool
+        Whether to show how far it is.
 
     Examples
     --------
@@ -249,15 +263,16 @@ def audit(
     >>> audit(data.X).sound, audit(data.X / data.X.std(axis=0)).sound
     (True, False)
     """
-    resources = Resources(time_limit=time_limit, callback=callback)
-    source, chosen = Table.open(table), resolve_learner(learner, knowledge)
-    whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-    fixed = isinstance(chosen, DagLearner) and chosen.fixed_units
-    others = [] if fixed else _other_units(source, int(rescalings), decades, random_state)
-    refits, end = _refit(chosen, others, resources, whole)
-    adequacy = _test_claims(chosen, source, whole, resources.deadline, random_state)
-    found = _judge(source, whole, refits, end, len(others), adequacy)
-    return replace(found, notes=(Fact.of(Remark.FIXED_UNITS), *found.notes)) if fixed else found
+    with show_progress(progress, callback, "audit", int(rescalings) + 1) as told:
+        resources = Resources(time_limit=time_limit, callback=told)
+        source, chosen = Table.open(table), resolve_learner(learner, knowledge)
+        whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
+        fixed = isinstance(chosen, DagLearner) and chosen.fixed_units
+        others = [] if fixed else _other_units(source, int(rescalings), decades, random_state)
+        refits, end = _refit(chosen, others, resources, whole)
+        adequacy = _test_claims(chosen, source, whole, resources.deadline, random_state)
+        found = _judge(source, whole, refits, end, len(others), adequacy)
+        return replace(found, notes=(Fact.of(Remark.FIXED_UNITS), *found.notes)) if fixed else found
 
 
 def _other_units(table: Table, count: int, decades: float, random_state: int | SeedSequence) -> list[Table]:

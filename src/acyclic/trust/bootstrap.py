@@ -21,6 +21,7 @@ from acyclic.findings import PROBABILITIES
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, DagLearner
 from acyclic.ranges import (
@@ -49,6 +50,7 @@ from acyclic.running import Key, digest
 from acyclic.trust.calibration import calibrate, find_obstacle
 from acyclic.trust.drawn import Drawn
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
+from acyclic.trust.progress import show_progress
 from acyclic.trust.workers import Harvest, Kept, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
 
@@ -86,7 +88,7 @@ SHAPE = record(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Bootstrap:
+class Bootstrap(Shown):
     """How often each edge was found when the rows were drawn again; ``str()`` lists the edges.
 
     Attributes
@@ -263,7 +265,8 @@ class Bootstrap:
         rows = self.table(cut=0.05)
         shown = [f"{show_name(row['source'])} → {show_name(row['target'])}" for row in rows]
         wide = max(map(len, shown), default=0)
-        lines = [f"{self.draws} of {self.requested} draws; {len(rows)} edges in more than 5 % of them."]
+        head, *notes = self.prose()
+        lines = [head]
         for ends, row in zip(shown, rows):
             line = f"  {ends:<{wide}}  {row['frequency']:6.1%}"
             if row["probability"] is not None:
@@ -273,7 +276,12 @@ class Bootstrap:
             if row["weight"] is not None:
                 line += f", weight {row['weight']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})"
             lines.append(line)
-        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
+        return "\n".join([*lines, *notes])
+
+    def prose(self) -> list[str]:
+        """How many draws there were, and the notes."""
+        head = f"{self.draws} of {self.requested} draws; {len(self.table(cut=0.05))} edges in more than 5 % of them."
+        return [head, *(f"Note: {words.say(note)}." for note in self.notes)]
 
     def __repr__(self) -> str:
         return f"Bootstrap({self.draws} draws, {len(self.names)} columns)"
@@ -298,6 +306,7 @@ class Bootstrap:
     first=an_instance("a fitted learner", DagLearner) | NONE,
     time_limit=SECONDS,
     callback=COMMON["callback"],
+    progress=FLAG,
 )
 def bootstrap(
     learner: Learner,
@@ -314,6 +323,7 @@ def bootstrap(
     time_limit: float | None = None,
     callback: Callback | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = False,
 ) -> Bootstrap:
     """Learn again from tables drawn with replacement, and count how often each edge comes back.
 
@@ -356,6 +366,8 @@ def bootstrap(
         File that keeps each draw as it comes; with it the same call goes on where one was stopped or killed, to the
         same bits, also for more draws. For estimators and methods by name. Where the fit to the table itself is cut
         short, from which the draws start, it is left alone.
+    progress : bool
+        Whether to show how far it is.
 
     Examples
     --------
@@ -365,10 +377,10 @@ def bootstrap(
     >>> bool((confidence.consensus().adjacency == data.graph.adjacency).all())
     True
     """
-    asked = Resources(n_jobs, cluster, time_limit, callback)
     seeds, chosen = draw_seeds(random_state, draws), resolve_learner(learner, knowledge)
     with ExitStack() as stack:
-        resources = stack.enter_context(asked.connected())
+        told = stack.enter_context(show_progress(progress, callback, "bootstrap", len(seeds)))
+        resources = stack.enter_context(Resources(n_jobs, cluster, time_limit, told).connected())
         reads = resources.cluster is not None and stays_elsewhere(table)
         source = Table.open(table, cluster=resources.cluster) if reads else Table.open(table)
         check_partitions(source, resample)

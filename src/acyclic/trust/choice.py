@@ -15,6 +15,7 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError
 from acyclic.facts import Fact, Remark, cut_short
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.judging.judge import PRUNING
 from acyclic.learners import ContinuousLearner
@@ -70,7 +71,7 @@ Trial = tuple[Moments, Moments | None]
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Shown):
     """A chosen penalty and the curve behind it.
 
     Attributes
@@ -128,6 +129,14 @@ class Choice:
         lists["notes"] = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
         ends: dict[str, Any] = {key: float(plain[key]) for key in ("chosen", "threshold")}
         return cls(criterion=plain["criterion"], **rows, **lists, **ends)
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per penalty and threshold."""
+        return [
+            {"l1": value, "threshold": cut, "score": score, "error": error, "edges": count}
+            for value, *rows in zip(self.values, self.scores, self.errors, self.edges)
+            for cut, score, error, count in zip(self.thresholds, *rows)
+        ]
 
     def __str__(self) -> str:
         lines = [f"l1 = {self.chosen:.3g} with threshold {self.threshold:g}, by {WORDS[self.criterion]}:"]

@@ -16,6 +16,7 @@ from acyclic.facts import Ended, Fact, Remark
 from acyclic.findings import Findings
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.learners.edge_effects import Form
 from acyclic.ranges import DRAWS, NAMES, SEEDS, TEXT, a_fact, check_document, each, number, one_of, record, takes, whole
@@ -43,7 +44,7 @@ SHAPE = record(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TotalEffects:
+class TotalEffects(Shown):
     """Total effects i ⇝ j along all directed paths, with intervals; ``str()`` lists them.
 
     Attributes
@@ -130,12 +131,17 @@ class TotalEffects:
             raise InputError(f"these are no total effects of acyclic: {error}") from error
 
     def __str__(self) -> str:
-        rows = self.table()
-        lines = [f"{len(rows)} total effects, intervals of {self.level:.0%} from {self.draws} draws."]
-        for row in rows:
+        head, *notes = self.prose()
+        lines = [head]
+        for row in self.table():
             ends = f"{show_name(row['cause'])} ⇝ {show_name(row['outcome'])}"
             lines.append(f"  {ends}  {row['effect']:.3g} ({row['lower']:.3g} to {row['upper']:.3g})")
-        return "\n".join([*lines, *(f"Note: {words.say(note)}." for note in self.notes)])
+        return "\n".join([*lines, *notes])
+
+    def prose(self) -> list[str]:
+        """How many effects there are, and the notes."""
+        head = f"{len(self.table())} total effects, intervals of {self.level:.0%} from {self.draws} draws."
+        return [head, *(f"Note: {words.say(note)}." for note in self.notes)]
 
     def __repr__(self) -> str:
         return f"TotalEffects({len(self.table())} effects, {self.draws} draws)"

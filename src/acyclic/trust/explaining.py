@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import combinations
 from typing import Any
 
@@ -15,6 +14,7 @@ from acyclic.facts import Fact, Orientation, Remark
 from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.separation import find_adjustment
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.trust.bootstrap import LEVEL, Bootstrap
 from acyclic.trust.effects import total_effects
@@ -87,7 +87,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """What drives a column, and what follows if it is raised; ``str()`` says it in sentences.
 
     Attributes
@@ -122,9 +122,6 @@ class Explanation:
 
     def __str__(self) -> str:
         return words.say_explanation(self)
-
-    def _repr_html_(self) -> str:
-        return "".join(f"<p>{escape(line)}</p>" for line in str(self).splitlines() if line)
 
 
 def find_target(names: Sequence[str], target: str) -> int:

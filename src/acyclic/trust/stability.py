@@ -15,6 +15,7 @@ from acyclic.deadline import Deadline
 from acyclic.errors import InputError, show_name
 from acyclic.facts import Fact, Remark
 from acyclic.graphs.checks import check_names
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.learners.base import COMMON, ContinuousLearner, DagLearner
 from acyclic.ranges import (
@@ -59,7 +60,7 @@ SHAPE = record(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Stability:
+class Stability(Shown):
     """Selection probabilities of edges by L1 penalty.
 
     Attributes
@@ -115,6 +116,14 @@ class Stability:
         """Mean of 2p(1 − p) over ordered pairs, by penalty: how much halves of the rows disagree (StARS)."""
         d = len(self.names)
         return np.asarray((2 * self.probability * (1 - self.probability)).sum(axis=(1, 2)) / max(d * (d - 1), 1))
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per edge that some draw has, the most stable first."""
+        highest = self.highest
+        pairs = sorted(np.argwhere(highest > 0).tolist(), key=lambda pair: (-highest[*pair], pair))
+        return [
+            {"source": self.names[i], "target": self.names[j], "probability": float(highest[i, j])} for i, j in pairs
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; only edges selected at least once are listed."""
