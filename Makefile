@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 demo: $(READY)
 	@$(BIN)/acyclic datasets sachs --out build/sachs --force --quiet
-	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --out build/sachs-graph --force
+	@$(BIN)/acyclic learn build/sachs/table.csv --log all --bootstrap 50 --audit --title "Sachs et al. 2005" --out build/sachs-graph --force
 
 test: $(DEV)
 	$(ONE_THREAD) $(PYTEST) $(TWO)

@@ -1,4 +1,4 @@
-"""Make the pictures of docs/images: the report, light and dark, and the command line.
+"""Make the pictures of docs/images: reports of known tables, light and dark, and the command line.
 
 Needs the extras cli and files, playwright, and Debian's chromium: ``python docs/make_screenshots.py``.
 """
@@ -14,6 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 from rich.console import Console
 from rich.text import Text
+from sklearn.datasets import load_breast_cancer, load_diabetes
 
 IMAGES = Path(__file__).parent / "images"
 ARGUMENTS = ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"]
@@ -58,6 +59,15 @@ def photograph(
         raise SystemExit(f"{target} has {target.stat().st_size} bytes, more than {LARGEST}")
 
 
+def write_tables(folder: Path) -> None:
+    """Tables that scikit-learn brings along, in their own units."""
+    for name, table in (
+        ("diabetes", load_diabetes(as_frame=True, scaled=False)),
+        ("breast-cancer", load_breast_cancer(as_frame=True)),
+    ):
+        table.frame.to_csv(folder / f"{name}.csv", index=False)
+
+
 def main() -> None:
     """Make every picture."""
     IMAGES.mkdir(exist_ok=True)
@@ -65,17 +75,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
         folder = Path(scratch)
         run(folder, "datasets", "sachs")
-        session = [(f"acyclic {' '.join(learn)}", run(folder, *learn))]
+        session = [(f"acyclic {' '.join(learn)}", run(folder, *learn, "--title", "Sachs et al. 2005"))]
         compare = ["compare", "sachs/graph-17.json", "run/result.json"]
         session.append((f"acyclic {' '.join(compare)}", run(folder, *compare)))
-        run(folder, "report", "run/result.json", "--out", "sachs.html", "--title", "Sachs et al. 2005")
-        run(folder, "simulate", "--nodes", "40", "--rows", "2000", "--seed", "5")
-        run(folder, "learn", "simulated/table.csv", "--bootstrap", "30", "--out", "forty")
-        run(folder, "report", "forty/result.json", "--title", "Forty simulated variables")
         (folder / "terminal.html").write_text(terminal_page(session), encoding="utf-8")
+        write_tables(folder)
+        run(folder, "simulate", "--nodes", "150", "--graph", "ER1", "--rows", "2000", "--seed", "5", "--out", "many")
+        asked = ["--bootstrap", "10", "--no-audit"]
+        run(folder, "learn", "diabetes.csv", *asked, "--title", "Diabetes", "--out", "diabetes")
+        run(folder, "learn", "breast-cancer.csv", *asked, "--title", "Breast cancer", "--out", "breast-cancer")
+        run(folder, "learn", "many/table.csv", *asked, "--title", "150 simulated variables", "--out", "nodes-150")
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=ARGUMENTS)
-        photograph(browser, folder / "sachs.html", "report-light", select="PKC")
-        photograph(browser, folder / "forty" / "result.html", "report-dark", scheme="dark", select="x16")
+        photograph(browser, folder / "run" / "report.html", "report-light", select="PKC")
+        photograph(browser, folder / "diabetes" / "report.html", "diabetes", select="bmi")
+        photograph(browser, folder / "diabetes" / "report.html", "ask", clip="#ask")
+        photograph(browser, folder / "breast-cancer" / "report.html", "breast-cancer", scheme="dark")
+        photograph(browser, folder / "nodes-150" / "report.html", "nodes-150")
         photograph(browser, folder / "terminal.html", "terminal", clip="svg")
         browser.close()
 

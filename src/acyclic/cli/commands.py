@@ -78,6 +78,7 @@ def learn(
     audit: bool | None = None,
     quick: Annotated[bool | None, Parameter(negative=())] = None,
     target: str | None = None,
+    title: str = "",
     no_rows: Switch = False,
     config: Path | None = None,
     repeat: Annotated[Path | None, Parameter(name="--from")] = None,
@@ -108,6 +109,8 @@ def learn(
         Leave out draws and audit unless they are asked for.
     target
         Say what drives this column, and what follows if it is raised.
+    title
+        Heading of the page; the name of the table by default.
     no_rows
         Leave the sample of the rows out of the page, which then shows none of them.
     config
@@ -136,7 +139,8 @@ def learn(
             draws = job.name_draws(folder.target, model, data) if job.bootstrap else None
             with output.progress() as stages:
                 result, interrupted = _learn(job, model, data, stages, ctrl_c, draws)
-            failed = _finish(result, folder, name, draws, output, force=force, rows=not no_rows, target=target)
+            page = {"title": title, "rows": not no_rows}
+            failed = _finish(result, folder, name, draws, output, force=force, page=page, target=target)
             return failed or _code(interrupted or ctrl_c.pressed)
 
 
@@ -437,7 +441,7 @@ def _finish(
     output: Output,
     *,
     force: bool,
-    rows: bool,
+    page: dict[str, Any],
     target: str | None,
 ) -> int:
     """Write the folder, or where that fails another one, and show the result; 1 where it failed."""
@@ -445,7 +449,7 @@ def _finish(
 
     failure = ""
     try:
-        write_folder(result, folder, force=force, rows=rows)
+        write_folder(result, folder, force=force, **page)
     except (OSError, AcyclicError, MemoryError) as error:
         failure = f"{name} could not be written ({explain(error)}); {_rescue(result)}"
     output.result(result, target)

@@ -36,7 +36,7 @@ def open_folder(folder: str | os.PathLike[str], *, force: bool = False) -> NewFo
 
 
 def write_folder(
-    result: Findings, folder: str | os.PathLike[str] | NewFolder, *, force: bool = False, rows: bool = True
+    result: Findings, folder: str | os.PathLike[str] | NewFolder, *, force: bool = False, **page: Any
 ) -> Path:
     """Write `FILES` into a new folder: all of them, or nothing.
 
@@ -46,11 +46,11 @@ def write_folder(
     folder : path, or what `open_folder` returned
     force : bool
         As for `open_folder`.
-    rows : bool
-        As for `acyclic.report.report`.
+    **page
+        Options of `acyclic.report.report`, such as ``rows`` and ``title``.
     """
     texts = {name: make(result) for name, make in _TEXTS.items() if name != PAGE}
-    texts[PAGE] = report(result, rows=rows) or ""
+    texts[PAGE] = report(result, **page) or ""
     return write_files(texts, folder, force=force)
 
 

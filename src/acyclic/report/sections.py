@@ -21,12 +21,14 @@ MOST_ALTERNATIVES = 10
 
 def facts(result: Findings) -> str:
     """The few numbers under the heading, as list items."""
-    rows = result.provenance.get("rows")
+    rows, assessment = result.provenance.get("rows"), result.verdict.assessment
+    grade = "" if assessment is None else assessment.grade.value
     shown = [
         f"{result.graph.n_nodes} variables",
         f"{result.graph.n_edges} edges",
         *([f"{rows:g} rows"] if rows is not None else []),
         "converged" if result.verdict.converged else "did not converge",
+        *([f"grade: {grade}"] if result.graph.n_edges else []),
     ]
     return "".join(f"<li>{escape(fact)}</li>" for fact in shown)
 
