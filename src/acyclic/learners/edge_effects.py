@@ -132,7 +132,7 @@ class _Regression:
 
     @cached_property
     def inverse(self) -> Floats:
-        return np.linalg.pinv(self.M, rcond=_RANK, hermitian=True)
+        return np.asarray(np.linalg.pinv(self.M, rcond=_RANK, hermitian=True), dtype=float)
 
     @cached_property
     def blocks(self) -> list[slice]:

@@ -255,9 +255,9 @@ class Bootstrap(Shown):
             notes = tuple(Fact.from_dict(Remark, note) for note in plain["notes"])
             edge, weight, lower, upper = matrices
             counts = int(plain["draws"]), int(plain["requested"])
-            likely = _read_probabilities(plain, at)
+            joined, pointed = _read_probabilities(plain, at)
             drawn = Drawn.from_dict(plain["drawn"], len(names)) if plain.get("drawn") is not None else None
-            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes, *likely, drawn)
+            return cls(names, *counts, edge, weight, lower, upper, graph, end, notes, joined, pointed, drawn)
         except (KeyError, ValueError) as error:
             raise InputError(f"these are no bootstrap frequencies of acyclic: {error}") from error
 

@@ -176,7 +176,8 @@ class _OfCounts:
     mechanisms: Mechanisms = "counts"
 
     def __init__(self, table: Table, adjacency: Bools, most: int) -> None:
-        self.codes, self.adjacency = draw_rows(read_codes(table), most), adjacency
+        codes, rows = read_codes(table)
+        self.codes, self.adjacency = codes[draw_rows(np.repeat(np.arange(len(codes)), rows), most)], adjacency
         self.n = float(len(self.codes))
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
