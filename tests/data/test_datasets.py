@@ -1,4 +1,6 @@
+import json
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -145,3 +147,34 @@ def test_sachs_is_not_a_network_and_its_rows_have_two_selections():
         load_network("sachs")
     with pytest.raises(InputError, match="'observational'"):
         load_sachs("interventional")
+
+
+def test_networks_come_from_pgmpy_where_their_files_are_not_there(tmp_path, monkeypatch):
+    from acyclic.data import datasets
+    from acyclic.errors import MissingExtraError
+
+    own = load_network("ecoli70")
+    stored = json.loads(datasets._file("ecoli70.json"))
+    nodes = stored["nodes"]
+    tables = {
+        node: {"coefficients": {"(Intercept)": [intercept]}, "variance": [variance]}
+        for node, intercept, variance in zip(nodes, stored["intercepts"], stored["variances"])
+    }
+    for source, target, slope in stored["edges"]:
+        tables[nodes[target]]["coefficients"][nodes[source]] = [slope]
+
+    def missing(name):
+        raise FileNotFoundError(name)
+
+    monkeypatch.setattr(datasets, "_file", missing)
+    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match="pgmpy"):
+        load_network("ecoli70")
+    folder = tmp_path / "pgmpy" / "utils" / "example_models"
+    folder.mkdir(parents=True)
+    (folder / "ecoli70.json").write_text(json.dumps({"nodes": nodes, "arcs": [], "cpds": tables}))
+    spec = SimpleNamespace(submodule_search_locations=[str(tmp_path / "pgmpy")])
+    monkeypatch.setattr(datasets, "find_spec", lambda name: spec)
+    theirs = load_network("ecoli70")
+    assert theirs.graph == own.graph
+    assert (theirs.intercepts == own.intercepts).all() and (theirs.variances == own.variances).all()

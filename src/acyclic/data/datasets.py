@@ -8,14 +8,16 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acyclic.data.simulate import RandomState, linear_sem, population_covariance
-from acyclic.errors import InputError, suggest
+from acyclic.errors import InputError, MissingExtraError, suggest
 from acyclic.graphs.dag import Dag
 from acyclic.types import Floats
 
@@ -201,13 +203,15 @@ def load_sachs(rows: Literal["observational", "all"] = "observational") -> Datas
 def load_network(name: str) -> GaussianNetwork:
     """Load one of the four Gaussian networks that `available` names.
 
+    A package of acyclic that was made without their files reads them from pgmpy, if that is installed.
+
     Examples
     --------
     >>> load_network("arth150").sample(5).shape
     (5, 107)
     """
     _check_name(name, tuple(_NETWORK_LINES))
-    stored = json.loads(_file(f"{name}.json"))
+    stored = _read_network(name)
     weights = np.zeros((len(stored["nodes"]),) * 2)
     for source, target, coefficient in stored["edges"]:
         weights[source, target] = coefficient
@@ -220,6 +224,27 @@ def load_network(name: str) -> GaussianNetwork:
         licence=_NETWORK_LICENCE,
         description=_NETWORK_LINES[name],
     )
+
+
+def _read_network(name: str) -> dict[str, Any]:
+    """Nodes, intercepts, variances and edges by position: from our file, or from that of pgmpy."""
+    try:
+        return dict(json.loads(_file(f"{name}.json")))
+    except FileNotFoundError:
+        found = find_spec("pgmpy")
+        if found is None or not found.submodule_search_locations:
+            raise MissingExtraError(f"the network {name}", "pgmpy", "handoff") from None
+    folder = Path(found.submodule_search_locations[0]) / "utils" / "example_models"
+    theirs = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    nodes, tables = theirs["nodes"], theirs["cpds"]
+    at = {node: position for position, node in enumerate(nodes)}
+    slopes = {node: tables[node]["coefficients"] for node in nodes}
+    return {
+        "nodes": nodes,
+        "intercepts": [slopes[node]["(Intercept)"][0] for node in nodes],
+        "variances": [tables[node]["variance"][0] for node in nodes],
+        "edges": [(at[a], at[b], slopes[b][a][0]) for b in nodes for a in slopes[b] if a != "(Intercept)"],
+    }
 
 
 def _check_name(name: object, accepted: tuple[str, ...]) -> None:
