@@ -201,7 +201,7 @@ def test_a_mistake_in_the_quick_form_is_found_when_the_full_one_is_read(read):
 
 
 def test_unknown_names():
-    with pytest.raises(InputError, match=r"there is no plan 'figure-9'.*; choose one of figure-1, .*or all"):
+    with pytest.raises(InputError, match=r"there is no plan 'figure-9'.*; choose one of figure-1, .*all, or a"):
         load_plan("figure-9")
 
 

@@ -88,7 +88,7 @@ def test_the_list_names_everything(capsys, monkeypatch):
         plan = load_plan(name)
         assert name in text and plan.title in text and plan.paper in text
     assert main(["reproduce", "--list", "--json"]) == 0
-    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == plan_names()
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)["plans"]] == plan_names()
 
 
 def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch):
@@ -172,8 +172,8 @@ def test_budgets(text, seconds):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ([], "name one or more of small, or all"),
-        (["large"], "there is no plan 'large'; choose one of small, or all"),
+        ([], "name one or more of small, all, or a"),
+        (["large"], "there is no plan 'large'; choose one of small, all, or a"),
         (["small", "--nodes", "7"], "nothing here has graphs of 7 nodes"),
         (["small", "--runs", "0"], "--runs has to be a whole number, at least 1"),
         (["small", "--budget", "soon"], "--budget is 'soon'; give hours, minutes or seconds, such as 2h"),
