@@ -191,6 +191,14 @@ def test_draws_of_every_world_look_like_the_table(learned):
             assert 0.6 < drawn[name].std() / column.std() < 1.6
 
 
+def test_draws_can_be_learned_from(learned):
+    result, _ = learned
+    drawn = result.model.sample(500, random_state=3)
+    table = acyclic.read_table(drawn)
+    assert table.names == result.model.names and set(table.levels) >= set(result.model.levels)
+    assert np.isfinite(acyclic.Auto(effort=0.0).fit(drawn).score(drawn))
+
+
 def test_a_file_holds_the_model(learned):
     result, frame = learned
     again = acyclic.Result.from_json(result.to_json()).model

@@ -16,7 +16,7 @@ from numpy.random import SeedSequence, default_rng
 from acyclic.data.kinds import Coding, show_number
 from acyclic.data.parts import SHAPE as MECHANISM
 from acyclic.data.parts import Mechanism, Number, read_mechanism
-from acyclic.data.sources import is_frame
+from acyclic.data.sources import is_frame, is_mapping
 from acyclic.data.table import Table, encode
 from acyclic.errors import InputError, suggest
 from acyclic.graphs.cycles import sort_topologically
@@ -409,16 +409,8 @@ class Model:
 
     def _read(self, X: Any, needed: Sequence[str]) -> Floats:
         """Coded rows (n, d) of anything that has the needed columns; the others are NaN."""
-        if isinstance(X, Mapping):
-            length = {np.size(column) for column in X.values()}
-            if len(length) > 1:
-                raise InputError("the columns differ in length; give as many values for each")
-            given = tuple(map(str, X))
-            X = np.column_stack([np.asarray(column, dtype=object) for column in X.values()]) if X else np.empty((1, 0))
-        elif isinstance(X, Table) or is_frame(X) or isinstance(X, str | os.PathLike):
-            given = None
-        else:
-            given = self._names_of(X)
+        named = isinstance(X, Table | str | os.PathLike) or is_frame(X) or is_mapping(X)
+        given = None if named else self._names_of(X)
         rows = np.full((_count_rows(X), len(self.names)), np.nan) if not needed else None
         if rows is None:
             found = encode(X, self.codings, list(needed), given)
@@ -479,4 +471,4 @@ class Model:
 def _count_rows(X: Any) -> int:
     if isinstance(X, Table | str | os.PathLike):
         return Table.open(X).n_rows
-    return len(X)
+    return len(next(iter(X.values()), [None])) if isinstance(X, Mapping) else len(X)

@@ -25,7 +25,7 @@ from acyclic.data.moments import Accumulator, Moments, RangeError
 from acyclic.data.opening import find_kind, open_stream, read_frame, scan_parquet
 from acyclic.data.partials import CodeCounts, DrawnSums, RowWeights, SomeRows, Summary
 from acyclic.data.partitions import Engine, Mergeable, PartedSource, Partition, PartSource
-from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, weigh
+from acyclic.data.sources import ArraySource, Block, FrameSource, Source, check_numbers, is_frame, is_mapping, weigh
 from acyclic.data.spark_engine import SparkEngine, is_spark_frame
 from acyclic.data.text import TextFormat, TextSource
 from acyclic.data.units import Extent, is_extreme
@@ -407,6 +407,10 @@ def open_source(
     where: Where | None = None,
 ) -> Source:
     """Find out what kind of table it is, and where."""
+    if is_mapping(source):
+        if names is not None:
+            raise InputError("names are for arrays and text files; a mapping has its own")
+        names, source = tuple(map(str, source)), _join_columns(source)
     usual, in_file = text._replace(header=None) == TextFormat(), False
     facts: tuple[Fact[Note], ...] = ()
     if isinstance(source, str | os.PathLike):
@@ -462,6 +466,15 @@ def open_elsewhere(source: Any, where: Where | None) -> Engine | None:
         option = Argument("partials" if where.cluster is None else "cluster")
         raise InputError(option, f" is for {advice}, which stay where they are; got {what}")
     return None
+
+
+def _join_columns(columns: Mapping[Any, Any]) -> Any:
+    """The columns of a mapping beside each other, each with the values that it has."""
+    if len(sizes := {np.shape(column) for column in columns.values()}) != 1 or len(next(iter(sizes))) != 1:
+        raise InputError("the columns of the mapping differ in length, or are none; give as many values for each")
+    parts = [np.asarray(column) for column in columns.values()]
+    plain = all(part.dtype.kind in "biuf" for part in parts)
+    return np.column_stack([part if plain else part.astype(object) for part in parts])
 
 
 def select_columns(

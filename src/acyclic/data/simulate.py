@@ -135,7 +135,8 @@ def nonlinear_sem(
         ``"mlp"``: w₂ᵀ σ(W₁ x_pa), 100 hidden units, logistic σ. ``"mim"``: tanh(w₁ᵀ x_pa) + cos(w₂ᵀ x_pa) +
         sin(w₃ᵀ x_pa). Entries of these w are uniform on ±[0.5, 2].
         ``"gp"``: one draw from a Gaussian process with mean 0 and covariance exp(−|x_pa − x'_pa|²/2), 1e-8
-        more on the diagonal. ``"gp-add"``: the sum of one such draw for each parent.
+        more on the diagonal (Zhang et al. 2015; Lachapelle et al. 2020). ``"gp-add"``: the sum of one such draw for
+        each parent (Bühlmann, Peters & Ernest 2014). ``"mlp"`` and ``"mim"`` are those of Zheng et al. (2020).
     noise, scale, random_state
         As in `linear_sem`, which draws the same noise from the same random state.
     """
@@ -232,7 +233,8 @@ def simulate(
         A kind of random graph as in `random_dag`, or a graph of your own, of which the edges are taken and not the
         weights (`linear_sem` takes those too).
     sem, noise : str
-        ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`. Or with categories of two to four
+        ``"linear"`` or `kind` of `nonlinear_sem`, and `noise` of `linear_sem`; "t3" has heavy tails (no fourth moment;
+        Student's t as in Lange, Little & Taylor 1989). Or with categories of two to four
         levels, `levels` of the result, whose rows are codes:
 
         ``"categorical"``: all columns are. Given each combination of its parents' levels, the probabilities of a node's

@@ -134,6 +134,11 @@ def is_frame(data: Any) -> bool:
     return hasattr(type(data), "columns") or (hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__array__"))
 
 
+def is_mapping(data: Any) -> bool:
+    """Whether it is a mapping of names to columns; a sparse matrix may be one of places to numbers."""
+    return isinstance(data, Mapping) and not hasattr(data, "toarray")
+
+
 def check_numbers(source: Source, columns: Sequence[str], *, labels: bool = False) -> None:
     """Raise an InputError if some of the columns hold no numbers, nor ``labels`` where these will do."""
     why = {} if labels else {name: f"holds text such as {known[0]!r}" for name, known in source.labels.items()}

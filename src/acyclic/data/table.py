@@ -364,11 +364,11 @@ def read_table(
 
     Parameters
     ----------
-    source : array, data frame, path, Moments or Table
-        A two-dimensional array; a pandas, Polars, PyArrow or Dask table; the path of a CSV or other separated text
-        file, of a ``.parquet``, ``.feather``, ``.arrow``, ``.jsonl``, ``.json`` or ``.xlsx`` file, also packed as
-        ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``, or of a folder of ``.parquet`` files; ``"-"`` for the standard
-        input. A Table stays as it is.
+    source : array, data frame, mapping, path, Moments or Table
+        A two-dimensional array; a mapping of names to columns; a pandas, Polars, PyArrow or Dask table; the path of a
+        CSV or other separated text file, of a ``.parquet``, ``.feather``, ``.arrow``, ``.jsonl``, ``.json`` or
+        ``.xlsx`` file, also packed as ``.gz``, ``.bz2``, ``.xz``, ``.zst`` or ``.zip``, or of a folder of ``.parquet``
+        files; ``"-"`` for the standard input. A Table stays as it is.
     names : sequence of str, optional
         Column names for an array or a text file, in place of those in its header; ``x0, x1, …`` if there are none.
     columns, drop : sequences of str, optional

@@ -22,7 +22,7 @@ from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.model import Intervention, Model
 from acyclic.data.moments import Moments
-from acyclic.data.sources import is_frame
+from acyclic.data.sources import is_frame, is_mapping
 from acyclic.data.table import MOST_SAMPLED, Table, encode, explain_no_rows
 from acyclic.deadline import Deadline, hold_interrupts
 from acyclic.discrete.screening import MANY_COLUMNS
@@ -248,7 +248,8 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
     def _read_new(self, X: Any) -> Floats:
         """Rows (n, d) with the columns that were learned from, in their units."""
         check_is_fitted(self)
-        if is_frame(X) and any(coding.nominal for coding in self.codings_.values()):
+        nominal = any(coding.nominal for coding in self.codings_.values())
+        if is_mapping(X) or (is_frame(X) and nominal):
             rows = encode(X, self.codings_, self.feature_names_in_.tolist())
         else:
             rows = validate_data(self, X, dtype=np.float64, reset=False)
@@ -310,7 +311,7 @@ class DagLearner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator, metaclas
 
     def _open(self, X: Any) -> Table:
         """The table, with what scikit-learn wants to know of its columns."""
-        if isinstance(X, Moments | Table | str | os.PathLike):
+        if isinstance(X, Moments | Table | str | os.PathLike) or is_mapping(X):
             table = Table.open(X)
             self.n_features_in_, self.feature_names_in_ = len(table.names), np.array(table.names, dtype=object)
         elif is_frame(X):
