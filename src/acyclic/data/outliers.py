@@ -52,8 +52,8 @@ def find_outliers(rows: Floats, numeric: Bools) -> tuple[Bools, Bools]:
 
     Examples
     --------
-    >>> rows = np.random.default_rng(0).standard_t(3, size=(1000, 4))
-    >>> find_outliers(rows, np.ones(4, dtype=bool))[0].sum()
+    >>> rows = np.random.default_rng(0).standard_t(5, size=(1000, 4))
+    >>> int(find_outliers(rows, np.ones(4, dtype=bool))[0].sum())
     0
     >>> rows[7] *= 1000
     >>> np.flatnonzero(find_outliers(rows, np.ones(4, dtype=bool))[0])
@@ -86,12 +86,18 @@ def _bound(sample: Floats, n: int) -> tuple[Floats, Floats, Floats]:
     """How far down and up the tails of the columns lead, and their medians; no bound for a tail that is none."""
     levels = [_FAR, _NEAR, 0.5, 1 - _NEAR, 1 - _FAR]
     lowest, low, middle, high, highest = np.quantile(sample, levels, axis=0)
-    steps = log(_NEAR * min(max(n, _FEW), _SAMPLE) / _BEYOND) / log(_NEAR / _FAR)
+    steps = _count_steps(n, _BEYOND)
     down, up = _reach(middle - low, middle - lowest, steps), _reach(high - middle, highest - middle, steps)
     return middle - down, middle, middle + up
 
 
+def _count_steps(n: int, rows: float) -> float:
+    """How many times a tail grows from where a tenth of n rows is left to where so many rows are."""
+    return log(_NEAR * min(max(n, _FEW), _SAMPLE) / rows) / log(_NEAR / _FAR)
+
+
 def _reach(near: Floats, far: Floats, steps: float) -> Floats:
+    near, far = np.asarray(near), np.asarray(far)
     growth = np.divide(far, near, out=np.full_like(far, np.inf), where=near > 0)
     return np.where(near > 0, near, 1.0) * np.maximum(growth, _NORMAL_GROWTH) ** steps
 
@@ -114,8 +120,15 @@ def _find_far(z: Floats, beyond: Bools) -> Bools:
             break
         turn = vectors / np.sqrt(np.maximum(values, _LEAST_EIGENVALUE * values[-1]))
         distance = np.sqrt(np.square(z @ turn).sum(axis=1))
-        middle, upper = np.quantile(distance[~far], [0.5, 0.75])
-        before, far = far, beyond | (distance > middle + _QUARTILES * (upper - middle))
-        if (attempt and np.array_equal(far, before)) or far.sum() > _MOST_SHARE * len(z):
+        middle, upper, near, tail = np.quantile(distance[~far], [0.5, 0.75, 1 - _NEAR, 1 - _FAR])
+        limit = middle + _QUARTILES * (upper - middle)
+        before, far = far, beyond | (distance > limit)
+        if attempt and np.array_equal(far, before):
+            if far.sum() > _FAR * len(z):
+                break
+            # Of so few rows some may be the heavy tail of the others: what is within that belongs to them.
+            last = middle + _reach(near - middle, tail - middle, _count_steps(len(z), 1.0))
+            return np.asarray(beyond | (distance > max(limit, float(last))))
+        if far.sum() > _MOST_SHARE * len(z):
             break
     return far

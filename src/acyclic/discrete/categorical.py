@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import log
+from math import comb, log
 from typing import Any
 
 import numpy as np
@@ -123,9 +123,10 @@ class _CountSearch(ScoreSearch):
     def score_sets(self, deadline: Deadline | None) -> Floats | None:
         """See ScoreSearch: margins up to the slack are exact, larger ones at least as large as the slack."""
         allowed, required, _, most, *_ = self.rules
-        sets = self.d * 2.0 ** (self.d - 1)
-        if self.score.sample_size and 2 * sets * len(self.score.weight) > _MOST_WORK:
-            return None  # BDeu has no price of parameters that would rule out any
+        # All pairs are counted; BDeu has no price of parameters that would rule out any set.
+        sets = self.d * (2.0 ** (self.d - 1) if self.score.sample_size else comb(self.d - 1, 2))
+        if 2 * sets * len(self.score.weight) > _MOST_WORK:
+            return None
         limits: dict[str, Any] = {"slack": _SLACK * log(self.n), "most_work": _MOST_WORK}
         rules = allowed, required, most
         return count_all_sets(self.score.criterion, *rules, **limits, threads=self.threads, deadline=deadline)
