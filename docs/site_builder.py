@@ -194,7 +194,9 @@ def summary(name: str) -> str:
 def page_of_name(name: str) -> str:
     """The page of one name; of a class, with its public methods that have words of their own."""
     value, title = find(name), name.removeprefix("acyclic.")
-    head = [title, "=" * len(title), "", f".. currentmodule:: {name.rpartition('.')[0]}", ""]
+    # Sphinx does not see that its own configuration reads docstrings in another way: the page has to be another one.
+    conf = hashlib.sha256((DOCS / "conf.py").read_bytes()).hexdigest()[:8]
+    head = [f".. conf.py {conf}", "", title, "=" * len(title), "", f".. currentmodule:: {name.rpartition('.')[0]}", ""]
     if not isinstance(value, type):
         return "\n".join([*head, f".. autofunction:: {name}", ""])
     own = [part for part in value.__mro__ if part.__module__.startswith("acyclic")]
