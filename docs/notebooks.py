@@ -5,6 +5,7 @@
 A notebook whose cells raise anything, a failed assertion among it, ends this with an error.
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +20,7 @@ def make_notebook(script: Path) -> nbformat.NotebookNode:
     settings = {**gen_gallery.DEFAULT_GALLERY_CONF, "examples_dirs": str(script.parent)}
     _, blocks = py_source_parser.split_code_and_text_blocks(script)
     made = notebook.jupyter_notebook(blocks, settings, str(script.parent))
-    return nbformat.from_dict(made)
+    return nbformat.reads(json.dumps(made), as_version=4)
 
 
 def run(script: Path) -> int:

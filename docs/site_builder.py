@@ -204,7 +204,7 @@ def page_of_name(name: str) -> str:
     lines = [*head, f".. autoclass:: {name}", "   :show-inheritance:", ""]
     for member in sorted(members):
         found = inspect.getattr_static(value, member)
-        kind = "autoproperty" if isinstance(found, property) else "automethod"
+        kind = "autoproperty" if isinstance(found, property | functools.cached_property) else "automethod"
         called = inspect.isroutine(found) or isinstance(found, classmethod | staticmethod | property)
         if not member.startswith("_") and called and (getattr(value, member).__doc__ or kind == "autoproperty"):
             lines += [f"   .. {kind}:: {member}", ""]

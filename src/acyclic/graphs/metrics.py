@@ -136,10 +136,10 @@ def compare(
     shd_cpdag         pairs of nodes between which the CPDAGs of T and E differ
     sid               ordered pairs (i, j) for which adjusting for the parents of i in E gives a wrong
                       effect of i on j in T, for DAGs (Peters & Bühlmann 2015)
-    parent_aid, ancestor_aid, oset_aid
-                      the same with the parents, the ancestors or the optimal set of i in E, where E may
-                      also be a CPDAG (Henckel, Würtzen & Weichwald 2024); from the package gadjid. Out of
-                      d(d−1) ordered pairs
+    parent_aid        the same, where E may also be a CPDAG (Henckel, Würtzen & Weichwald 2024); from
+                      the package gadjid. Out of d(d−1) ordered pairs
+    ancestor_aid      the same with the ancestors of i in E
+    oset_aid          the same with the optimal set of i in E
     ================  =============================================================================
 
     The first block are the definitions of the published NOTEARS code.
