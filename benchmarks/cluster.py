@@ -230,8 +230,8 @@ def measure_constants(columns: int) -> None:
         merged = (time.process_time() - start) / 5
         size = len(pickle.dumps(other, protocol=5))
         print(
-            f"d = {d}: {len(rows) / summed:.3g} rows / s of sums, {len(rows) * d * d / summed / 1e9:.2f} G products / s,"
-            f" merge {merged * 1e3:.2f} ms, partial result {size / 1e6:.3f} MB"
+            f"d = {d}: {len(rows) / summed:.3g} rows / s of sums, {len(rows) * d * d / summed / 1e9:.2f} G products / s"
+            f", merge {merged * 1e3:.2f} ms, partial result {size / 1e6:.3f} MB"
         )
 
 

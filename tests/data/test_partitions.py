@@ -144,6 +144,7 @@ def test_a_folder_that_workers_read_gives_the_table_of_one_machine(name, tmp_pat
 
 def test_a_file_is_cut_into_pieces(tmp_path, client, monkeypatch):
     monkeypatch.setattr("acyclic.data.opening._PIECE_BYTES", 4_000)
+    monkeypatch.setattr("acyclic.data.opening._PIECE_ROWS", 5)
     pl.from_pandas(numbers()).write_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet", cluster=client)
     assert_equal(table, read_table(tmp_path / "t.parquet"))

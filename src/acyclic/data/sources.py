@@ -445,7 +445,7 @@ class FrameSource:
         import narwhals.stable.v2 as nw
 
         try:
-            frame: Any = nw.from_native(native)
+            frame: Any = _from_stream(native)
             schema = frame.collect_schema()
             head = frame.head(sample_rows(len(schema)))
             sample = head if isinstance(frame, nw.DataFrame) else head.collect()
@@ -615,6 +615,34 @@ def _tally(frame: Any, key: Any) -> Evidence:
     return evidence
 
 
+def _pieces_of_relation(relation: Any, step: int) -> Iterator[Any]:
+    """Eager frames of what a DuckDB relation computes, which passes by as an Arrow stream."""
+    import duckdb
+    import narwhals.stable.v2 as nw
+    import pyarrow
+
+    try:
+        for batch in relation.to_arrow_reader(step):
+            yield nw.from_native(pyarrow.Table.from_batches([batch]))
+    except duckdb.Error as error:
+        raise InputError(f"DuckDB could not read the table: {error}".splitlines()[0]) from error
+
+
+def _from_stream(native: Any) -> Any:
+    """A frame; what is only an Arrow stream passes by once, so that its rows are kept."""
+    import narwhals.stable.v2 as nw
+
+    known = nw.from_native(native, pass_through=True)
+    if known is not native or not hasattr(native, "__arrow_c_stream__"):
+        return nw.from_native(native)
+    for backend in ("polars", "pyarrow"):
+        try:
+            return nw.from_arrow(native, backend=backend)
+        except ImportError:
+            continue
+    raise InputError("an Arrow stream is read by Polars or PyArrow, and neither is installed")
+
+
 def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
     """Cut a frame into eager ones of `step` rows; Polars and DuckDB compute lazy ones piece by piece."""
     import narwhals.stable.v2 as nw
@@ -630,5 +658,7 @@ def _eager_pieces(frame: Any, step: int) -> Iterator[Any]:
             yield from map(nw.from_native, native.collect_batches(chunk_size=step))
         except (polars.exceptions.PolarsError, OSError) as error:
             raise InputError(f"Polars could not read the table: {error}") from error
+    elif frame.implementation.is_duckdb():
+        yield from _pieces_of_relation(native, step)
     else:
         raise InputError(f"{type(native).__name__} is lazy; read_table(…).moments are its moments, or collect it first")
