@@ -373,3 +373,19 @@ def test_why_there_are_no_rows_is_as_on_one_machine(tmp_path, far):
     for options in ({"missing": "pairwise"}, {"missing": "drop-rows", "weights": "w"}):
         found, here = read_table(parted(frame, "frame", tmp_path), **options), read_table(frame, **options)
         assert found.why_no_rows == here.why_no_rows and found.why_no_rows.kind is not NoRows.ELSEWHERE
+
+
+def test_the_page_shows_a_sample_while_the_cluster_answers(tmp_path, far):
+    import distributed
+
+    from acyclic.report.sketch import sketch_table
+
+    folder = parted(numbers()[["x", "y", "z"]], "folder", tmp_path)
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+        table, other = (read_table(folder, cluster=client) for _ in range(2))
+        assert sum(sketch_table(table)["variables"][0]["counts"]) == N
+    assert sketch_table(table)["sample"]["rows"] == 500
+    assert sketch_table(other)["sample"] is None
+    with pytest.raises(InputError, match="the scheduler of the cluster is gone"):
+        other.sample(10)

@@ -15,7 +15,7 @@ from acyclic.data.kept_results import KeptResults
 from acyclic.data.opening import cut_parquet, read_parquet_part
 from acyclic.data.partitions import Job, Partition, Result, Work, conclude, merge_levels, merge_results, perform
 from acyclic.deadline import Deadline, Stopped
-from acyclic.errors import Argument, InputError
+from acyclic.errors import AcyclicError, Argument, InputError
 
 __all__ = ["DaskEngine", "FilePart", "FramePart", "is_dask_frame", "open_folder", "open_frame"]
 
@@ -164,9 +164,10 @@ class _Asked:
         """Ask for all, and tell each as it comes; what is lost with its workers is asked for again."""
         from distributed import as_completed
 
-        futures = {future: at for at, future in enumerate(self.client.compute(list(nodes)))}
+        futures: dict[Any, int] = {}
         tries = dict.fromkeys(range(len(nodes)), 0)
         try:
+            futures |= {future: at for at, future in enumerate(self.client.compute(list(nodes)))}
             waiting = as_completed(futures, loop=self.client.loop, timeout=self.deadline.left())
             for future in waiting:
                 at = futures[future]
@@ -179,7 +180,9 @@ class _Asked:
                     raise InputError(*self._tell(error)) from error
                 future.retry()
                 waiting.add(future)
-        except (OSError, RuntimeError) as error:
+        except AcyclicError:
+            raise
+        except Exception as error:  # whatever Dask raises when its scheduler is gone, of many kinds
             if isinstance(error, TimeoutError) and self.deadline.passed():
                 raise Stopped(self.deadline.end()) from None
             raise InputError(*self._tell(error)) from error

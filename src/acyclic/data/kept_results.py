@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -73,11 +74,15 @@ class KeptResults:
             return
         arrays: list[NDArray[Any]] = []
         text = json.dumps({"format": _FORMAT, "content": _to_plain(result, arrays)})
-        with write_atomically(self._path(name, at, self._total)) as file:
-            named: dict[str, Any] = {f"a{number}": array for number, array in enumerate(arrays)}
-            header = np.frombuffer(text.encode(), dtype=np.uint8)
-            np.savez(file, header=header, **named)
-        self.count += 1
+        named: dict[str, Any] = {f"a{number}": array for number, array in enumerate(arrays)}
+        try:
+            with write_atomically(self._path(name, at, self._total)) as file:
+                np.savez(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **named)
+            self.count += 1
+        except OSError as error:
+            # A disk that is full now must not cost the run.
+            said = f"partial results could not be kept in {self._folder} ({error.strerror or error}); the run goes on"
+            warnings.warn(said, RuntimeWarning, stacklevel=2)
 
     def _path(self, name: str, at: int, total: int) -> Path:
         return self._folder / f"{digest(sorted(self._key.items()), name, total)[:24]}-{at}.npz"

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from acyclic.data.table import Table
+from acyclic.data.table import MOST_SAMPLED, Table
+from acyclic.errors import InputError
 from acyclic.facts import Note
 from acyclic.types import Floats
 
@@ -34,14 +35,24 @@ def sketch_table(table: Table | None, *, rows: bool = True) -> dict[str, Any]:
         {"kind": kind.value, "missing": absent.get(name, 0.0), "mean": mean, "deviation": spread}
         for name, kind, mean, spread in zip(table.names, table.kinds, moments.mean.tolist(), deviation.tolist())
     ]
-    if not rows or not table.has_rows or table.n_rows * len(table.names) > MOST_READ:
+    values = _rows_at_hand(table) if rows else None
+    if values is None:
         return {"variables": variables, "sample": None}
-    values = table.rows()
     low, high = values.min(axis=0), values.max(axis=0)
     for k, variable in enumerate(variables):
         counts = np.histogram(values[:, k], BINS, (low[k], high[k] if high[k] > low[k] else low[k] + 1.0))[0]
         variable.update(low=float(low[k]), high=float(high[k]), counts=counts.tolist())
     return {"variables": variables, "sample": _sample(values, low, high)}
+
+
+def _rows_at_hand(table: Table) -> Floats | None:
+    """Rows to make pictures of: all, or of a table that is elsewhere a sample, as long as its cluster answers."""
+    if table.is_elsewhere:
+        try:
+            return table.sample(MOST_SAMPLED)
+        except InputError:
+            return None
+    return None if not table.has_rows or table.n_rows * len(table.names) > MOST_READ else table.rows()
 
 
 def _is_of_column(note: Any) -> bool:
