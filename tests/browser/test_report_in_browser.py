@@ -202,9 +202,9 @@ def test_a_near_tie_has_no_arrowhead_in_the_class_but_stays_directed_in_its_file
     assert [(row[3], row[5]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
     lines = downloaded(page, "csv")[0].read_text(encoding="utf-8").splitlines()
     assert lines == [
-        "source,target,weight,margin,turned,left_out,support,directed",
-        "a,c,1,1.8,1.8,9,contested,true",
-        "b,c,1,inf,inf,inf,independence,true",
+        "source,target,weight,margin,turned,left_out,support,rests_on,directed",
+        "a,c,1,1.8,1.8,9,contested,compelled in this class; another class within 1.8 turns it,true",
+        "b,c,1,inf,inf,inf,independence,conditional independence,true",
     ]
 
 

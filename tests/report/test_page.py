@@ -30,6 +30,7 @@ from acyclic.result import Result
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 from acyclic.trust.choice import choose_l1
+from acyclic.trust.drawn import Drawn
 from strategies import HOSTILE as NAMES
 from strategies import any_weights, dags, hostile_names
 
@@ -438,3 +439,14 @@ def test_an_edge_that_is_no_line_is_told_with_its_curve_or_levels():
     assert [edge.get("told") for edge in again["edges"]] == [edge.get("told") for edge in data["edges"]]
     straight = Page(report(acyclic.learn(np.column_stack([x, x + rng.normal(size=400)])))).data
     assert not any("told" in edge for edge in straight["edges"])
+
+
+@pytest.mark.slow
+def test_a_page_of_150_columns_with_all_its_draws_stays_small():
+    data = acyclic.simulate(150, 1000, graph="ER2", random_state=0)
+    result = acyclic.learn(data.X, effort=0.05)
+    places = np.flatnonzero(result.graph.weights)
+    drawn = Drawn.of([(places, result.graph.weights.flat[places])] * 100)
+    edges = [{"source": a, "target": b, "frequency": 0.9, "adjacency": 0.9} for a, b, _ in result.graph.edges()]
+    plain = {"draws": 100, "requested": 100, "edges": edges, "notes": [], "drawn": drawn.to_dict()}
+    assert len(report(result, confidence=plain).encode()) <= 1_500_000
