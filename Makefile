@@ -71,9 +71,10 @@ bench: $(DEV)
 reproduce: $(DEV)
 	$(BIN)/acyclic reproduce all --quick --jobs 2 --out build/reproduction
 
-# The figures and tables of docs/reproduction.md, from the rows that are committed beside it.
+# docs/reproduction.md, its tables, and its figures in docs/reproduction/figures, from the rows that are committed.
 figures: $(DEV)
 	$(BIN)/acyclic reproduce all --draw --from docs/reproduction/results.parquet --out docs/reproduction
+	$(BIN)/python docs/fill_reproduction.py
 
 # The site in build/docs, from nothing but this tree. Pages whose text and package are as before are not run again.
 docs: $(SITE) build/figures/summary.md

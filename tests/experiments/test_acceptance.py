@@ -116,7 +116,7 @@ def test_the_page_leads_to_every_figure(tmp_path):
     text = path.read_text(encoding="utf-8")
     assert path.name == "summary.md"
     for plan in plans:
-        assert f"({plan.name}.svg)" in text and f"[Tables]({plan.name}.md) in its quick form. Runs: " in text
+        assert f"(figures/{plan.name}.svg)" in text and f"[Tables]({plan.name}.md) in its quick form. Runs: " in text
     assert " claims: 0 met, 0 not met, " in text
 
 

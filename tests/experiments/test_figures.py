@@ -46,10 +46,12 @@ def outside(figure):
 @pytest.mark.parametrize("drawing", DRAWINGS)
 def test_every_drawing_has_its_labels(drawing, tmp_path):
     plan = made_up.plan_of(drawing)
-    vector, pixels, text = figures.draw(plan, made_up.records(plan, 2), tmp_path / "new")
-    assert [path.name for path in (vector, pixels, text)] == [
-        f"{drawing}{ending}" for ending in (".svg", ".png", ".md")
+    vector, printed, pixels, text = figures.draw(plan, made_up.records(plan, 2), tmp_path / "new")
+    assert [str(path.relative_to(tmp_path / "new")) for path in (vector, printed, pixels, text)] == [
+        *(f"figures/{drawing}.{ending}" for ending in ("svg", "pdf", "png")),
+        f"{drawing}.md",
     ]
+    assert printed.read_bytes().startswith(b"%PDF")
     said = texts(vector)
     # The one method of a figure about a single matrix needs no legend.
     labels = [] if drawing == "truncation" else [label for label in plan.methods if label != "Candidate"]
@@ -77,9 +79,12 @@ def test_the_panels_of_a_grid_are_arranged_as_in_the_paper():
     plan = made_up.plan_of("grid")
     figure = figure_of(plan, made_up.records(plan, 2))
     assert [ax.get_title() for ax in figure.axes] == [
-        f"{graph}, {noise}" for graph in ("ER2", "ER3") for noise in ("Gaussian", "Exponential", "Gumbel")
+        f"{graph}, {noise}{ours}"
+        for ours in ("", ": not in the paper")
+        for graph in ("ER2", "ER3")
+        for noise in ("Gaussian", "Exponential", "Gumbel")
     ]
-    top, bottom = figure.axes[:3], figure.axes[3:]
+    top, bottom = figure.axes[:3], figure.axes[3:6]
     assert {ax.get_ylabel() for ax in (top[0], bottom[0])} == {"SHD"} and top[1].get_ylabel() == ""
     assert top[0].get_ylim() == top[2].get_ylim() != bottom[0].get_ylim()
     assert {ax.get_xlabel() for ax in figure.axes} == {"Number of nodes d"}
@@ -97,7 +102,7 @@ def test_an_empty_panel_leaves_its_neighbours_their_scale():
 def test_points_are_means_with_standard_errors():
     plan = made_up.plan()
     where = made_up.setting(plan, "MSE + TMPI", n_nodes=10)
-    (ax,) = figure_of(plan, {where: [made_up.record(where, run, shd=shd) for run, shd in enumerate([0, 4, 8])]}).axes
+    ax, _ = figure_of(plan, {where: [made_up.record(where, run, shd=shd) for run, shd in enumerate([0, 4, 8])]}).axes
     ((line, _, (bars,)),) = ax.containers
     assert line.get_ydata().tolist() == [4.0]
     (low, high) = bars.get_segments()[0][:, 1]
@@ -108,7 +113,7 @@ def test_points_are_means_with_standard_errors():
 def test_any_count_stands_between_ticks(shd):
     plan = made_up.plan()
     where = made_up.setting(plan, "MSE + TMPI", n_nodes=10)
-    (ax,) = figure_of(plan, {where: [made_up.record(where, run, shd=shd) for run in range(3)]}).axes
+    ax, _ = figure_of(plan, {where: [made_up.record(where, run, shd=shd) for run in range(3)]}).axes
     low, high = ax.get_ylim()
     assert low < shd < high
     assert len([tick for tick in ax.get_yticks() if low <= tick <= high]) >= 2
@@ -127,7 +132,8 @@ def test_a_point_with_runs_that_did_not_end_well_is_hollow(bad):
     hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == styles.PAPER]
     assert [round(line.get_xdata()[0]) for line in hollow] == [30]
     cut = int("stopped_early" in bad)
-    assert figure.get_supxlabel() == HOLLOW.format(cut, 5, 1 - cut) and solid.get_supxlabel() == ""
+    assert figure.get_supxlabel() == f"5 runs; 2 to 3 behind each mean. {HOLLOW.format(cut, 5, 1 - cut)}"
+    assert solid.get_supxlabel() == "4 runs; 2 behind each mean"
     # The line leaves out what was cut; the hollow marker stands where the mean is with it.
     line = figure.axes[0].containers[0][0]
     assert line.get_ydata()[1] == 5.5 and hollow[0].get_ydata()[0] == pytest.approx(20 / 3 if "shd" in bad else 5.5)

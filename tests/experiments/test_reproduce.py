@@ -97,7 +97,7 @@ def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch):
     assert "8 cases; 0 of them are stored, 8 to compute." in out and "8 cases are stored" in out
     assert "computing: 8 of 8 cases, 0 s left" in err and "drawing small" in err
     written = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"results.sqlite", "small.svg", "small.png", "small.md", "summary.md"} <= written
+    assert {"results.sqlite", "figures", "small.md", "summary.md"} <= written
     assert not any(name.endswith(("-wal", "-shm")) for name in written)
     monkeypatch.setattr(runner, "compute", None)
     code, out, err = call("small")
@@ -128,10 +128,10 @@ def test_drawing_alone_computes_nothing(plan, call, tmp_path, monkeypatch):
     assert code == 1 and "there are no results in" in err and "without --draw" in err
     assert not (tmp_path / "out").exists()
     call("small", "--runs", "1")
-    (tmp_path / "out" / "small.svg").unlink()
+    (tmp_path / "out" / "figures" / "small.svg").unlink()
     monkeypatch.setattr(runner, "compute", None)
     code, out, _ = call("small", "--draw")
-    assert code == 0 and (tmp_path / "out" / "small.svg").exists() and "4 cases are stored" in out
+    assert code == 0 and (tmp_path / "out" / "figures" / "small.svg").exists() and "4 cases are stored" in out
 
 
 def test_failures_are_shown_and_retried_on_request(plan, call, undrawn):

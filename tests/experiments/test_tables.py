@@ -62,7 +62,7 @@ def test_the_header_says_what_the_numbers_come_from(plan):
     assert "- Runs: 0 to 5 per setting of 3 planned; 10 rows, 1 failed, 1 cut by a limit\n" in text
     assert "- Versions: acyclic 0.1, numpy 2.4.6, python 3.13.1\n- Threads: 1\n" in text
     assert "- Computed: 2026-11-01T10:00:00+00:00 to 2026-11-06T10:00:00+00:00\n" in text
-    assert "![A small plan](small.svg)" in text
+    assert "![A small plan](figures/small.svg)" in text
 
 
 def test_without_runs_every_cell_says_so(plan):

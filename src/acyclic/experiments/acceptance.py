@@ -68,4 +68,4 @@ def _entry(plan: Plan, records: Results) -> Iterator[str]:
     quick = " in its quick form" if plan.quick else ""
     yield f"### {cell(plan.paper)}: {cell(plan.title)}"
     yield f"[Tables]({plan.name}.md){quick}. Runs: {done} done, {failed} failed, {cut} cut by a limit."
-    yield f"![{cell(plan.title)}]({plan.name}.svg)"
+    yield f"![{cell(plan.title)}](figures/{plan.name}.svg)"

@@ -33,11 +33,12 @@ __all__ = ["draw"]
 
 # Where the axis of gradients ends: what is smaller has vanished in double precision.
 SMALLEST = 1e-32
+FOLDER = "figures"
 AXES = {"d": "Number of nodes d", "k": "Order k that the truncation needs"}
 
 
 def draw(plan: Plan, records: Results, folder: Path) -> list[Path]:
-    """Draw a plan and write its tables: <name>.svg, <name>.png and <name>.md.
+    """Draw a plan and write its tables: figures/<name>.svg, .pdf and .png, and <name>.md.
 
     The same records give the same bytes. Settings without runs are left out, and a panel without any says so.
 
@@ -53,17 +54,20 @@ def draw(plan: Plan, records: Results, folder: Path) -> list[Path]:
     list of Path
         The files, in the order above.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    vector, pixels, text = (folder / f"{plan.name}{ending}" for ending in (".svg", ".png", ".md"))
+    drawn, text = folder / FOLDER, folder / f"{plan.name}.md"
+    drawn.mkdir(parents=True, exist_ok=True)
+    vector, printed, pixels = (drawn / f"{plan.name}.{ending}" for ending in ("svg", "pdf", "png"))
     with manner():
         figure = _DRAWINGS[plan.drawing](plan, records)
         with write_atomically(pixels) as file:
             figure.savefig(file, format="png", metadata={"Software": None})
-        figure.set_layout_engine("none")  # the layout stays as it is: one for both files
+        figure.set_layout_engine("none")  # the layout stays as it is: one for all files
         with write_atomically(vector) as file:
             figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None})
+        with write_atomically(printed) as file:
+            figure.savefig(file, format="pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
     write_text(text, page(plan, records))
-    return [vector, pixels, text]
+    return [vector, printed, pixels, text]
 
 
 def _grid(plan: Plan, records: Results) -> Any:
@@ -72,7 +76,7 @@ def _grid(plan: Plan, records: Results) -> Any:
         [Panel(_title(column), column) for column in blocks(row)]
         for row in blocks(plan.settings(), ["noise", "n_nodes"])
     ]
-    return panels(rows, records)
+    return panels(rows, records, plan)
 
 
 def _row(plan: Plan, records: Results) -> Any:
@@ -87,7 +91,7 @@ def _by_metric(plan: Plan, records: Results) -> Any:
         for loss, settings in _losses(block).items():
             title = ", ".join(filter(None, [_title(block), loss]))
             rows.append([Panel(title, settings, metric) for metric in shown_metrics(plan)])
-    return panels(rows, records)
+    return panels(rows, records, plan)
 
 
 def _title(block: Sequence[Setting]) -> str:
@@ -107,21 +111,25 @@ def _losses(settings: Sequence[Setting]) -> dict[str, list[Setting]]:
 def _gradient_norms(plan: Plan, records: Results) -> Any:
     """Norms by order on the left, SHD of the fits on the right."""
     figure, [[left, right]] = new_figure(1, 2, height=2.6)
-    found = [values for some in records.values() for values in finished_values(some) if "orders" in values][:1]
-    for values in found:
+    found = [values for some in records.values() for values in finished_values(some) if "orders" in values]
+    if found:
         for name in SERIES:
             # The first two all but coincide: one shows through the other.
             key = {**style({"constraint": name}).key(), "marker": "", "linestyle": "--" if name == "binomial" else "-"}
-            left.plot(values["orders"], _positive(values[name]), label=name.capitalize(), **key)
+            _band(left, found, "orders", name, label=name.capitalize(), **key)
         low, high = left.dataLim.intervaly
         left.set_ylim(max(low, SMALLEST) / 3, high * 3)
         log_scale(left)
         left.legend()
-    left.set(title="Gradients by order", xlabel="Order i", ylabel="‖∇ cᵢ tr Bⁱ‖")
+    left.set(
+        title=f"Gradients by order ({len(found)} candidates)" if len(found) > 1 else "Gradients by order",
+        xlabel="Order i",
+        ylabel="‖∇ cᵢ tr Bⁱ‖",
+    )
     fits = [setting for setting in plan.settings() if "learner" in setting.method]
-    curves = draw_curves(right, Panel(_title(fits) if fits else "", fits), records)
+    curves = draw_curves(right, Panel(_title(fits) if fits else "", fits), records, plan)
     share_scale([right], "shd")
-    legend_of(figure, curves)
+    legend_of(figure, curves, any(published_for(plan, setting, "shd") for setting in fits))
     note_hollow(figure, [records.get(setting, ()) for setting in fits])
     if not found:
         say_empty(left)
@@ -141,16 +149,31 @@ def _truncation(plan: Plan, records: Results) -> Any:
 
 
 def _runs(ax: Any, runs: Sequence[Mapping[str, Any]], name: str) -> None:
-    """One line for each run, the first one in full colour."""
+    """The median over runs with the band that all lie in, and where the iteration stops."""
     colour = style({"constraint": "fast-tmpi"}).colour
-    for place, values in enumerate(runs):
-        alpha = 1.0 if place == 0 else 0.3
-        ax.plot(values["k"], _positive(values[name]), linewidth=1.2, color=colour, alpha=alpha)
-        ax.axvline(values["stop"], linestyle="--", linewidth=0.8, color=NOTE, alpha=alpha)
+    for stop in sorted({values["stop"] for values in runs}):
+        ax.axvline(stop, linestyle="--", linewidth=0.8, color=NOTE)
     if runs:
+        _band(ax, runs, "k", name, linewidth=1.2, color=colour)
         log_scale(ax)
     else:
         say_empty(ax)
+
+
+def _band(ax: Any, runs: Sequence[Mapping[str, Any]], x: str, name: str, **key: Any) -> None:
+    """The median of several runs along x, and the band from the least to the largest."""
+    import numpy as np
+
+    orders = runs[0][x]
+    heights = np.array([_positive(values[name]) for values in runs if values[x] == orders])
+    # Where a run has nothing to see on the scale the others do; where none has, there is a gap.
+    some = ~np.isnan(heights).all(axis=0)
+    at, seen = np.array(orders)[some], heights[:, some]
+    ax.plot(at, np.nanmedian(seen, axis=0), **key)
+    if len(heights) > 1:
+        ax.fill_between(
+            at, np.nanmin(seen, axis=0), np.nanmax(seen, axis=0), color=key["color"], alpha=0.2, linewidth=0
+        )
 
 
 def _positive(numbers: Iterable[float | None]) -> list[float]:

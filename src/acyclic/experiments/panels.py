@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from acyclic.experiments.styles import (
@@ -17,13 +17,14 @@ from acyclic.experiments.styles import (
     log_scale,
     node_ticks,
     note_hollow,
+    published_key,
     style,
 )
 from acyclic.experiments.summary import Mean, Results, mean_of, unfinished
-from acyclic.experiments.tables import METRICS
+from acyclic.experiments.tables import METRICS, published_for
 
 if TYPE_CHECKING:
-    from acyclic.experiments.plans import Setting
+    from acyclic.experiments.plans import Plan, Setting
 
 __all__ = [
     "Curve",
@@ -39,6 +40,9 @@ __all__ = [
 ]
 
 
+OURS = ("EqualVariance", "SortnRegress", "learn")
+
+
 @dataclass(frozen=True)
 class Panel:
     """One pair of axes: a metric of some settings against the number of nodes."""
@@ -48,16 +52,36 @@ class Panel:
     metric: str = "shd"
 
 
-def panels(rows: Sequence[Sequence[Panel]], records: Results) -> Any:
-    """A figure of panels under one legend; those of a row that show the same metric share its scale."""
+def panels(rows: Sequence[Sequence[Panel]], records: Results, plan: Plan) -> Any:
+    """A figure of panels under one legend; those of a row that show the same metric share its scale.
+
+    Methods that are not in the paper have panels of their own below the others.
+    """
+    rows = _apart(rows)
     figure, axes = new_figure(len(rows), max(map(len, rows)))
-    drawn = [draw_curves(ax, panel, records) for some, line in zip(rows, axes) for ax, panel in zip(line, some)]
+    drawn = [draw_curves(ax, panel, records, plan) for some, line in zip(rows, axes) for ax, panel in zip(line, some)]
     for some, line in zip(rows, axes):
         for metric in dict.fromkeys(panel.metric for panel in some):
             share_scale([ax for ax, panel in zip(line, some) if panel.metric == metric], metric)
-    legend_of(figure, [curve for curves in drawn for curve in curves])
+    shown = [(s, panel.metric) for some in rows for panel in some for s in panel.settings]
+    published = any(published_for(plan, setting, metric) for setting, metric in shown)
+    legend_of(figure, [curve for curves in drawn for curve in curves], published)
     note_hollow(figure, [records.get(s, ()) for some in rows for panel in some for s in panel.settings])
     return figure
+
+
+def _apart(rows: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
+    theirs = [[replace(p, settings=[s for s in p.settings if not _is_ours(s)]) for p in row] for row in rows]
+    ours = [
+        [replace(p, title=f"{p.title}: not in the paper", settings=[s for s in p.settings if _is_ours(s)]) for p in row]
+        for row in rows
+    ]
+    return [row for row in (*theirs, *ours) if any(panel.settings for panel in row)]
+
+
+def _is_ours(setting: Setting) -> bool:
+    """Whether the paper has nothing like it: simple methods that use what the data give away, and our KKT search."""
+    return setting.method.get("learner") in OURS or setting.method.get("then") == "kkt_search"
 
 
 def new_figure(rows: int, columns: int, height: float = 2.0) -> tuple[Any, list[list[Any]]]:
@@ -69,9 +93,9 @@ def new_figure(rows: int, columns: int, height: float = 2.0) -> tuple[Any, list[
     return figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
-def legend_of(figure: Any, curves: Sequence[Curve]) -> None:
+def legend_of(figure: Any, curves: Sequence[Curve], published: bool = False) -> None:
     """One legend for curves of several panels."""
-    legend(figure, {curve.label: curve.look for curve in curves})
+    legend(figure, {curve.label: curve.look for curve in curves}, published)
 
 
 def share_scale(axes: Sequence[Any], metric: str) -> None:
@@ -121,8 +145,8 @@ class Curve:
                 ax.plot([point.x], [point.hollow.value], zorder=3, **self.look.key(hollow=True))
 
 
-def draw_curves(ax: Any, panel: Panel, records: Results) -> list[Curve]:
-    """Draw the metric of each method against the number of nodes."""
+def draw_curves(ax: Any, panel: Panel, records: Results, plan: Plan) -> list[Curve]:
+    """Draw the metric of each method against the number of nodes, and the values that are published."""
     ax.set_title(label_text(panel.title))
     curves = []
     methods = by_label(panel.settings)
@@ -134,6 +158,9 @@ def draw_curves(ax: Any, panel: Panel, records: Results) -> list[Curve]:
     drawn = [curve for curve in curves if curve.points]
     for curve in drawn:
         curve.draw(ax)
+    for setting in panel.settings:
+        for theirs in published_for(plan, setting, panel.metric):
+            ax.plot([setting.data["n_nodes"]], [theirs.value], **published_key(style(setting.method).colour))
     _nodes_axis(ax, panel.settings)
     if not drawn:
         say_empty(ax, ticks=True)

@@ -31,6 +31,7 @@ __all__ = [
     "manner",
     "node_ticks",
     "note_hollow",
+    "published_key",
     "style",
 ]
 
@@ -62,6 +63,7 @@ _MANNER: Mapping[str, Any] = MappingProxyType(
         "ytick.labelsize": 7.5,
     }
 )
+RUNS = "{} runs; {} behind each mean"
 HOLLOW = "Hollow: mean with cut runs, which lines leave out ({} of {} runs; {} failed)"
 LONGEST_LABEL = 60
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
@@ -168,23 +170,44 @@ def label_text(text: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown
 
 
-def legend(figure: Any, looks: Mapping[str, Style]) -> None:
+def published_key(colour: str = INK) -> dict[str, Any]:
+    """How a published value is drawn: a star in the colour of its method."""
+    return {
+        "marker": "*",
+        "linestyle": "none",
+        "color": PAPER,
+        "markeredgecolor": colour,
+        "markersize": 7,
+        "markeredgewidth": 0.8,
+        "zorder": 4,
+    }
+
+
+def legend(figure: Any, looks: Mapping[str, Style], published: bool = False) -> None:
     """The methods above all panels, in as many columns as there is room for."""
     from matplotlib.lines import Line2D
 
     if looks:
         labels = [label_text(label) for label in looks]
         lines = [Line2D([], [], **look.key()) for look in looks.values()]
+        if published:
+            labels.append("published")
+            lines.append(Line2D([], [], **published_key()))
         columns = _columns(labels, figure.get_figwidth())
         figure.legend(lines, labels, loc="outside upper center", ncols=columns)
 
 
 def note_hollow(figure: Any, records: Sequence[Sequence[Record]]) -> None:
-    """Say below all panels what hollow markers and bars mean, and how many runs were cut or failed."""
+    """Say below all panels how many runs there are, how many were cut or failed, and what hollow markers mean."""
     runs = list({record.case.key: record for some in records for record in some}.values())
-    cut, failed = n_cut(runs), n_failed(runs)
+    if not runs:
+        return
+    cut, failed, counts = n_cut(runs), n_failed(runs), {len(some) for some in records if some}
+    least, most = min(counts), max(counts)
+    said = RUNS.format(len(runs), least if least == most else f"{least} to {most}")
     if cut + failed:
-        figure.supxlabel(HOLLOW.format(cut, len(runs), failed), fontsize=7, color=NOTE)
+        said = f"{said}. {HOLLOW.format(cut, len(runs), failed)}"
+    figure.supxlabel(said, fontsize=7, color=NOTE)
 
 
 def _columns(labels: Sequence[str], width: float) -> int:

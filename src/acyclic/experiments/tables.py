@@ -67,7 +67,7 @@ def page(plan: Plan, records: Results) -> str:
     head = [
         f"# {cell(plan.title)}",
         f"{cell(plan.paper)}. {cell(plan.about)}",
-        f"![{cell(plan.title)}]({plan.name}.svg)",
+        f"![{cell(plan.title)}](figures/{plan.name}.svg)",
         provenance(plan, records),
     ]
     return "\n\n".join([*head, *body, *notes.lines()]) + "\n"
