@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -16,15 +16,25 @@ from acyclic.continuous.minimisers import ON_THE_WAY, STEPS_ALONE, Adam, lbfgs, 
 from acyclic.continuous.problem import Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
+from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.facts import Orientation
 from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
-from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVariance
+from acyclic.scores.concave import with_mcp
+from acyclic.scores.concomitant import Colide, ColideUnequal
+from acyclic.scores.continuous import GaussianEqualVariance, GaussianUnequalVariance, Score
 from acyclic.types import Callback, Floats
 
 PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
+COLIDE_L1 = 0.05
+SCORES: dict[tuple[str, str], Callable[[Moments], Score]] = {
+    ("likelihood", "equal"): GaussianEqualVariance,
+    ("likelihood", "unequal"): GaussianUnequalVariance,
+    ("colide", "equal"): Colide,
+    ("colide", "unequal"): ColideUnequal,
+}
 DETOUR = 10.0
 """How many times larger the penalty of the first minimisation is under proximal Newton, whose long steps from zero may
 leave the valley that Adam's small ones follow: on ER3 graphs of 50 nodes with the exponential constraint the mean SHD
@@ -39,10 +49,15 @@ class Golem(ContinuousLearner):
     noise : {"equal", "unequal"}
         One noise variance for all columns (GOLEM-EV), or one for each (GOLEM-NV). The second starts from the solution
         of the first, as published, unless ``start`` is given.
+    loss : {"likelihood", "colide"}
+        L: the published likelihood, or CoLiDE's least squares divided by a noise scale that is estimated along with W,
+        √(d tr R), or Σ √R_jj for unequal noise (R the covariance of the residuals). It has no log|det(I − W)|.
     constraint : str or Constraint
         The DAG constraint h: any name that `acyclic.constraint` takes, or an object that it returned.
     l1 : float, optional
-        Weight of the L1 term; the published 0.02 for equal and 0.002 for unequal noise if left out.
+        Weight of the L1 term; the published 0.02 for equal and 0.002 for unequal noise if left out, 0.05 for CoLiDE.
+    mcp : float, optional
+        γ of the minimax concave penalty in the place of the L1 term, as for `Notears`.
     h_weight : float
         Weight of the constraint.
     threshold : float
@@ -70,7 +85,9 @@ class Golem(ContinuousLearner):
     method = "golem"
     RANGES: ClassVar[Mapping[str, Range]] = {
         "noise": one_of(*PUBLISHED_L1),
+        "loss": one_of("likelihood", "colide"),
         "l1": number(least=0) | NONE,
+        "mcp": number(above=0) | NONE,
         "h_weight": number(above=0),
         "inner": one_of("proximal-newton", "adam", "lbfgs"),
         "steps": whole(least=1),
@@ -82,8 +99,10 @@ class Golem(ContinuousLearner):
         self,
         *,
         noise: str = "equal",
+        loss: str = "likelihood",
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
+        mcp: float | None = None,
         h_weight: float = 5.0,
         threshold: float = 0.3,
         inner: str = "proximal-newton",
@@ -99,8 +118,10 @@ class Golem(ContinuousLearner):
         n_jobs: int | None = 1,
     ) -> None:
         self.noise = noise
+        self.loss = loss
         self.constraint = constraint
         self.l1 = l1
+        self.mcp = mcp
         self.h_weight = h_weight
         self.threshold = threshold
         self.inner = inner
@@ -129,13 +150,17 @@ class Golem(ContinuousLearner):
         return DETOUR if self.inner == "proximal-newton" else 1.0
 
     def _l1(self, noise: str) -> float:
-        return PUBLISHED_L1[noise] if self.l1 is None else self.l1
+        if self.l1 is not None:
+            return self.l1
+        return PUBLISHED_L1[noise] if self.loss == "likelihood" else COLIDE_L1
+
+    def _problem(self, noise: str, moments: Moments, mask: Mask) -> Problem:
+        score, l1 = SCORES[self.loss, noise](moments), self._l1(noise)
+        return Problem(with_mcp(score, l1, self.mcp, mask), constraint(self.constraint), l1, mask)
 
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
-        h, moments = constraint(self.constraint), table.moments
-        problems = [Problem(GaussianEqualVariance(moments), h, self._l1("equal"), mask)]
-        if self.noise == "unequal":
-            problems.append(Problem(GaussianUnequalVariance(moments), h, self._l1("unequal"), mask))
+        noises = ["equal"] if self.noise == "equal" else ["equal", "unequal"]
+        problems = [self._problem(noise, table.moments, mask) for noise in noises]
         if self.start is not None:
             problems = problems[-1:]
         *way, last = problems
@@ -151,4 +176,6 @@ class Golem(ContinuousLearner):
         # Gaussian noise of unequal variances identifies the equivalence class and no more.
         orientation = Orientation.EQUAL_VARIANCES if self.noise == "equal" else Orientation.INDEPENDENCE
         detour = {"detour": self._detour()} if self._detour() > 1 else {}
-        return orientation, {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise), **detour}
+        told = {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise), **detour}
+        loss = {"loss": self.loss} if self.loss != "likelihood" else {}
+        return orientation, {**told, **loss, **({} if self.mcp is None else {"mcp": self.mcp})}

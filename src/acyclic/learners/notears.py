@@ -22,6 +22,7 @@ from acyclic.facts import Orientation
 from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import NONE, Range, number, one_of, whole
 from acyclic.running import Monitor, Solution, State
+from acyclic.scores.concave import with_mcp
 from acyclic.scores.concomitant import Colide, ColideUnequal
 from acyclic.scores.continuous import GaussianEqualVariance, LeastSquares, Logistic, Poisson, Score
 from acyclic.types import Callback, Floats
@@ -47,6 +48,9 @@ class Notears(ContinuousLearner):
     l1 : float, optional
         Weight of the L1 term; the published 0.1, or 0.05 for the likelihood and for CoLiDE, whose scales are others,
         if left out.
+    mcp : float, optional
+        γ of the minimax concave penalty (Zhang 2010) in the place of the L1 term: a weight w costs l1·|w| − w²/2γ up to
+        γ·l1 and no more beyond, so that large weights are not shrunk. The larger γ, the closer to L1.
     threshold : float
         Weights below it, in absolute value, are cut.
     loss : {"auto", "l2", "colide", "colide-unequal", "likelihood", "logistic", "poisson"}
@@ -90,6 +94,7 @@ class Notears(ContinuousLearner):
     method = "notears"
     RANGES: ClassVar[Mapping[str, Range]] = {
         "l1": number(least=0) | NONE,
+        "mcp": number(above=0) | NONE,
         "loss": one_of("auto", *OF_MOMENTS, *OF_ROWS)
         | Range("a class of Score", lambda value: isinstance(value, type) and issubclass(value, Score)),
         "solver": one_of(*SOLVERS),
@@ -104,6 +109,7 @@ class Notears(ContinuousLearner):
         *,
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
+        mcp: float | None = None,
         threshold: float = 0.3,
         loss: str | type[Score] = "auto",
         solver: str = "augmented-lagrangian",
@@ -121,6 +127,7 @@ class Notears(ContinuousLearner):
     ) -> None:
         self.constraint = constraint
         self.l1 = l1
+        self.mcp = mcp
         self.threshold = threshold
         self.loss = loss
         self.solver = solver
@@ -137,7 +144,8 @@ class Notears(ContinuousLearner):
         self.n_jobs = n_jobs
 
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
-        problem = Problem(self._score(table), constraint(self.constraint), self._l1(), mask)
+        score = with_mcp(self._score(table), self._l1(), self.mcp, mask)
+        problem = Problem(score, constraint(self.constraint), self._l1(), mask)
         minimise: Minimiser = MINIMISERS[self.inner]
         if self.inner == "proximal-newton":
             tolerance = ON_THE_WAY if self.solver == "central-path" else 1e-9
@@ -188,4 +196,5 @@ class Notears(ContinuousLearner):
         if self._loss() == "colide-unequal":
             # As for GOLEM: Gaussian noise of unequal variances identifies the equivalence class and no more.
             orientation = Orientation.INDEPENDENCE
-        return orientation, {"loss": self._loss(), "l1": self._l1(), "solver": self.solver}
+        mcp = {} if self.mcp is None else {"mcp": self.mcp}
+        return orientation, {"loss": self._loss(), "l1": self._l1(), "solver": self.solver, **mcp}
