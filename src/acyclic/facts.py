@@ -62,7 +62,7 @@ class Orientation(StrEnum):
     INDEPENDENCE = "independence"
     """Conditional independence: of a graph, only its equivalence class is claimed; of an edge, the class compels it."""
     CONTESTED = "contested"
-    """Conditional independence in this class, but another class turns the edge whose score is within log n."""
+    """Conditional independence in this class, but a class whose score is within log n + 2 log d turns the edge."""
     EQUAL_VARIANCES = "equal-variances"
     LOSS = "loss"
     """The direction of the smallest logistic or Poisson loss."""
@@ -81,12 +81,12 @@ class Orientation(StrEnum):
     UNDETERMINED = "undetermined"
     """Nothing: an equivalent graph has the edge the other way round."""
     NEAR_TIE = "near-tie"
-    """What the method rests on, by so little that a graph whose score is within log n turns the edge."""
+    """What the method rests on, by so little that a graph whose score is within log n + 2 log d turns the edge."""
     NO_EDGE = "no-edge"
 
     @property
     def is_near_tie(self) -> bool:
-        """Whether the direction is the better one by no more than log n."""
+        """Whether the direction is the better one by no more than log n + 2 log d."""
         return self in (Orientation.CONTESTED, Orientation.NEAR_TIE)
 
     @property
@@ -299,7 +299,7 @@ class Caution(StrEnum):
     UNEQUAL_VARIANCES = "unequal-variances"
     CLASS_ONLY = "class-only"
     NEAR_TIES = "near-ties"
-    """Graphs whose score is within log n turn some of the edges."""
+    """Graphs whose score is within log n + 2 log d turn some of the edges."""
     DISPENSABLE = "dispensable"
     """Graphs whose score is within log n do without some of the edges."""
     NOT_COMPARED = "not-compared"

@@ -191,6 +191,8 @@ def test_counts_add_up():
 COLLIDER = np.zeros((6, 6))
 COLLIDER[0, 2] = COLLIDER[1, 2] = COLLIDER[2, 3] = COLLIDER[4, 5] = 1.0
 NEAR = np.log(200)
+# What a direction has to be ahead by, among six columns.
+DECIDED = NEAR + 2 * np.log(6)
 
 
 def rivals(turned, left_out=50.0, **changes):
@@ -212,7 +214,7 @@ def judged_beside(met, knowledge=None, orientation=Orientation.INDEPENDENCE, **o
 
 
 def test_an_edge_that_a_near_class_turns_is_compelled_but_contested():
-    met = rivals([1.8, NEAR + 0.01, np.nan, 0.0], [NEAR, 50.0, np.nan, 50.0])
+    met = rivals([1.8, DECIDED + 0.01, np.nan, 0.0], [NEAR, 50.0, np.nan, 50.0])
     _, verdict, kept = judged_beside(met)
     assert kept is met
     assert verdict.support == {
@@ -223,12 +225,12 @@ def test_an_edge_that_a_near_class_turns_is_compelled_but_contested():
     }
     assert verdict.margins == {
         ("x0", "x2"): Margin(1.8, NEAR),
-        ("x1", "x2"): Margin(NEAR + 0.01, 50.0),
+        ("x1", "x2"): Margin(DECIDED + 0.01, 50.0),
         ("x4", "x5"): Margin(0.0, 50.0),
     }
     assert verdict.cautions == (
         Fact.of(Caution.CLASS_ONLY, compelled=2, edges=4, open=1),
-        Fact.of(Caution.NEAR_TIES, count=1, edges=4, limit=NEAR),
+        Fact.of(Caution.NEAR_TIES, count=1, edges=4, limit=DECIDED),
         Fact.of(Caution.DISPENSABLE, count=1, edges=4, limit=NEAR),
     )
 

@@ -63,7 +63,7 @@ class Verdict:
         What a reader should know before using the graph.
     support : mapping of (source, target) to Orientation
         What orients each edge: prior knowledge that fixes it, independence where the class compels it, else what the
-        method rests on, or nothing; where another class is within log n, it says so.
+        method rests on, or nothing; where another class that is a near-tie turns it, it says so.
     standing : tuple of Fact of Standing
         How the answer stands against other graphs: whether it is proved best, or how many chains of the search ended in
         its class, and how far the next class is behind. Empty where the method compares none.

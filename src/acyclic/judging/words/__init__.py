@@ -92,7 +92,9 @@ ORIENTATIONS = {
         "they rest on conditional independence, which fixes only the compelled edges; "
         "reversible edges are drawn in one of their possible directions"
     ),
-    Orientation.CONTESTED: "they are compelled in this class; another class whose score is within log n turns them",
+    Orientation.CONTESTED: (
+        "they are compelled in this class; another class turns them whose score is within log n + 2 log d"
+    ),
     Orientation.EQUAL_VARIANCES: (
         "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
     ),
@@ -118,7 +120,7 @@ ORIENTATIONS = {
     Orientation.R2_ORDER: "they follow the order of the columns' R² given all others and nothing else",
     Orientation.METHOD: "they rest on what the method assumes, which acyclic does not know",
     Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
-    Orientation.NEAR_TIE: "they are near-ties: another graph whose score is within log n turns them",
+    Orientation.NEAR_TIE: "they are near-ties: another graph turns them whose score is within log n + 2 log d",
     Orientation.NO_EDGE: "there is no edge to orient",
 }
 # What one edge rests on, in a table.
@@ -198,7 +200,7 @@ CAUTIONS = {
     ),
     Caution.NEAR_TIES: (
         "the direction of {count} of {edges} edges is a near-tie: another class whose score is within "
-        "{limit:.2g} (log n) turns it"
+        "{limit:.2g} (log n + 2 log d) turns it"
     ),
     Caution.DISPENSABLE: "{count} of {edges} edges are missing in some class whose score is within {limit:.2g} (log n)",
     Caution.NOT_COMPARED: (

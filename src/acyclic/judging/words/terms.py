@@ -45,8 +45,8 @@ _LISTED = (
     ),
     Term(
         "near-tie",
-        "Two graphs whose scores differ by no more than log n, n the number of rows: so little that other rows could "
-        "reverse it.",
+        "Two graphs whose scores differ so little that other rows could reverse it: by no more than log n, n the number "
+        "of rows, and where they differ in a direction by no more than log n + 2 log d, d the number of columns.",
         ("near-ties",),
     ),
     Term(
@@ -56,7 +56,7 @@ _LISTED = (
     ),
     Term(
         "margin",
-        "How much higher the score is of the best graph that was met with a link turned, or without it. Below log n it "
+        "How much higher the score is of the best graph that was met with a link turned, or without it. If small it "
         "is a near-tie.",
         ("margins",),
     ),
