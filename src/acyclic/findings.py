@@ -20,7 +20,7 @@ from acyclic.data.table import Table
 from acyclic.discrete.categorical import Distributions
 from acyclic.documents import parse_json
 from acyclic.errors import InputError, show_name
-from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Removal
+from acyclic.facts import Caution, Doubt, Empty, Ended, Fact, Note, Orientation, Removal, Standing
 from acyclic.files import write_text
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.drawing import draw_picture
@@ -81,7 +81,7 @@ _VERDICT = record(
         "empty": a_fact(Empty) | NONE,
         **{name: each(a_fact(kinds)) for name, kinds in _FACTS.items()},
     },
-    {entry.name: ANYTHING for entry in fields(Verdict)},
+    {**{entry.name: ANYTHING for entry in fields(Verdict)}, "standing": each(a_fact(Standing))},
     closed=True,
 )
 _VERDICT_1 = record(

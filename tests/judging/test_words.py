@@ -336,6 +336,15 @@ def test_knowledge_is_named_with_its_price():
     assert words.say_ground(free).endswith("1 of 9 links, at no cost in score")
 
 
+def test_a_share_of_nothing_and_a_count_of_nothing_are_said_so():
+    assert (
+        words.say_step(Fact.of(Step.CHECK_LINK, "a", "b", share=0.0))
+        == "treat a – b as a guess: none of the draws have it"
+    )
+    together = words.say_ground(Fact.of(Ground.IMPLICATIONS_BROKEN, broken=0, claims=90, p=2e-4))
+    assert together.startswith("taken together, the 90 independencies")
+
+
 def test_every_term_is_found_in_its_text_once_and_hostile_text_stays_text():
     marked = words.mark_terms(
         "<b> 2 links: one link is open", lambda form, term: f"[{form}|{term.anchor}]", html.escape

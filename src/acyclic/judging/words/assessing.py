@@ -38,7 +38,7 @@ GROUNDS = {
         "none of {claims} independencies that the graph implies is contradicted by the table (p = {p:.2g})"
     ),
     Ground.IMPLICATIONS_BROKEN: (
-        "{broken} of {claims} independencies that the graph implies are contradicted by the table (p = {p:.1g})"
+        "{broken} {claims} independencies that the graph implies are contradicted by the table (p = {p:.1g})"
     ),
     Ground.ENDED_EARLY: "the search did not come to its end",
     Ground.FEW_ROWS: "there are only {rows:g} rows for {columns} columns",
@@ -60,7 +60,7 @@ STEPS = {
     Step.HIDDEN_CAUSE: "look for something that acts on both {0} and {1} and is not in the table",
     Step.CHECK_KNOWLEDGE: "check the statements of the prior knowledge one by one",
     Step.CHECK_LINK: "treat {0} – {1} as a guess: {why}",
-    Step.CHECK_DIRECTION: "state which way {0} – {1} points if you know it: only {share:.0%} of the draws agree",
+    Step.CHECK_DIRECTION: "state which way {0} – {1} points if you know it: {few} of the draws agree",
     Step.ASK: "nothing is left to decide: ask what drives a column (result.explain, --target, or “Ask” in the page)",
 }
 
@@ -69,16 +69,20 @@ def say_ground(ground: Fact[Ground]) -> str:
     """One ground, without capital and full stop."""
     price = ground.get("price")
     costs = "" if price is None else ", at no cost in score" if price < 5e-4 else f" and costs {price:.3g} in score"
-    return _fill(GROUNDS[ground.kind], ground, costs=costs)
+    more = {"costs": costs}
+    if ground.kind is Ground.IMPLICATIONS_BROKEN:
+        more["broken"] = f"{ground['broken']} of" if ground["broken"] else "taken together, the"
+    return _fill(GROUNDS[ground.kind], ground, **more)
 
 
 def say_step(step: Fact[Step]) -> str:
     """One step, without capital and full stop."""
     told = _say_orienting(step) if step.kind is Step.ORIENT else ""
     share, margin = step.get("share"), step.get("margin")
-    why = f"only {share:.0%} of the draws have it" if share is not None else ""
+    few = f"only {share:.0%}" if share else "none"
+    why = f"{few} of the draws have it" if share is not None else ""
     why = why or (f"without it the score is only {margin:.2g} higher" if margin is not None else "it is not firm")
-    return _fill(STEPS[step.kind], step, told=told, why=why)
+    return _fill(STEPS[step.kind], step, told=told, why=why, few=few)
 
 
 def _say_orienting(step: Fact[Step]) -> str:
