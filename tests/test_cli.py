@@ -15,7 +15,7 @@ import pytest
 import acyclic
 from acyclic.cli import main
 from acyclic.errors import InputError
-from acyclic.facts import Caution, Ended, Fact, Ground, Note
+from acyclic.facts import Caution, Ended, Fact, Ground, Note, Remark
 from acyclic.graphs.formats import read
 from acyclic.judging.words import show_cell
 from acyclic.report.folder import FILES
@@ -153,7 +153,8 @@ def test_draws_that_nobody_counted_are_all_that_were_wanted(table):
     found = acyclic.bootstrap("sortnregress", table, draws=5, callback=lambda moment: moment.step == 2)
     cut = dataclasses.replace(found, end=Fact.of(Ended.TIME_LIMIT, seconds=6.0))
     settled = trying._settle_draws(job, cut)
-    assert (settled.draws, settled.requested, settled.end.kind) == (2, 2, Ended.COMPLETE) and not settled.notes
+    assert (settled.draws, settled.requested, settled.end.kind) == (2, 2, Ended.COMPLETE)
+    assert Remark.CUT_SHORT not in [note.kind for note in settled.notes]
     limited = gather(table, Settings(time_limit=0.0))
     assert trying._settle_draws(limited, cut) is cut and trying._settle_draws(job, found) is found
 

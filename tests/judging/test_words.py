@@ -345,6 +345,10 @@ def test_a_share_of_nothing_and_a_count_of_nothing_are_said_so():
     assert together.startswith("taken together, the 90 independencies")
 
 
+def test_a_number_that_a_file_lacks_is_unknown():
+    assert words.say_ground(Fact.of(Ground.IMPLICATIONS_BROKEN, broken=3, claims=9, p=None)).endswith("(p = unknown)")
+
+
 def test_every_term_is_found_in_its_text_once_and_hostile_text_stays_text():
     marked = words.mark_terms(
         "<b> 2 links: one link is open", lambda form, term: f"[{form}|{term.anchor}]", html.escape

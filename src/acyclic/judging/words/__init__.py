@@ -5,7 +5,6 @@ Every member of every enumeration of `acyclic.facts` has its words here; nothing
 
 from __future__ import annotations
 
-import string
 from collections.abc import Iterable, Mapping
 from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +35,7 @@ from acyclic.judging.words.edges import show_cell as show_cell
 from acyclic.judging.words.effects import EFFECTS as EFFECTS
 from acyclic.judging.words.effects import say_effect as say_effect
 from acyclic.judging.words.effects import say_explanation as _say_explanation
+from acyclic.judging.words.filling import FORMATTER, Values
 from acyclic.judging.words.terms import TERMS as TERMS
 from acyclic.judging.words.terms import Term as Term
 from acyclic.judging.words.terms import mark_terms as mark_terms
@@ -336,7 +336,7 @@ def say(fact: Fact[Kind]) -> str:
     'the time limit of 2.5 s was reached'
     """
     template = "{text}" if fact.get("text") is not None else _WORDS[(type(fact.kind), fact.kind)]
-    return _FORMATTER.vformat(template, [*map(show_name, fact.about)], _Values((*_spell(fact), *fact.values)))
+    return FORMATTER.vformat(template, [*map(show_name, fact.about)], Values((*_spell(fact), *fact.values)))
 
 
 def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
@@ -349,26 +349,11 @@ def _spell(fact: Fact[Any]) -> Iterable[tuple[str, str]]:
         yield "because", "there are no rows to draw from" if why is None else _NO_ROWS[NoRows(why)]
     elif fact.kind is Remark.UNCALIBRATED:
         why = _UNREACHED[Unreached(fact.get("why", Unreached.METHOD))]
-        yield "because", _FORMATTER.vformat(why, (), _Values(fact.values))
+        yield "because", FORMATTER.vformat(why, (), Values(fact.values))
     elif fact.kind is Doubt.VIOLATED:
         yield "such", f", as that of {' and '.join(map(show_name, fact.about))}" if fact.about else ""
     elif fact.kind is Remark.ODD_NOISE:
         yield "which", ", ".join(map(show_name, fact.about[:4])) + (", …" if len(fact.about) > 4 else "")
-
-
-class _Values(dict[str, Any]):
-    def __missing__(self, name: str) -> None:
-        return None
-
-
-class _Formatter(string.Formatter):
-    """Says "unknown" of a value that a file did not hold, such as a number that was not finite."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        return "unknown" if value is None else str(super().format_field(value, format_spec))
-
-
-_FORMATTER = _Formatter()
 
 
 def say_assessment(assessment: Assessment, verdict: Verdict) -> list[str]:
@@ -410,7 +395,7 @@ def say_method(method: str, settings: Mapping[str, Any]) -> str:
 
 def say_support(orientation: Orientation, turned: float | None = None) -> str:
     """What one edge rests on, in a few words for a table; with its margin against being turned, if that is known."""
-    return _FORMATTER.vformat(SUPPORTS[orientation], (), {"turned": turned})
+    return FORMATTER.vformat(SUPPORTS[orientation], (), {"turned": turned})
 
 
 def say_alternative(other: Any) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from acyclic.errors import show_name
 from acyclic.facts import Fact, Grade, Ground, Step
+from acyclic.judging.words.filling import FORMATTER, Values
 
 if TYPE_CHECKING:
     from acyclic.judging.assessment import Assessment
@@ -135,7 +136,7 @@ def say_next(assessment: Assessment) -> str:
 
 
 def _fill(template: str, fact: Fact[Any], **more: str) -> str:
-    return template.format(*map(show_name, fact.about), **{**dict(fact.values), **more})
+    return FORMATTER.vformat(template, [*map(show_name, fact.about)], Values({**dict(fact.values), **more}))
 
 
 def _count(number: int, noun: str) -> str:
