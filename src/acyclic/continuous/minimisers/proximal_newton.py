@@ -28,13 +28,6 @@ STEPS_ALONE = 2000
 ON_THE_WAY = 1e-5
 """Tolerance of a minimisation from whose end another starts, as along the central path: that need not be exact."""
 
-MOST_ROUNDS = 1000
-"""The most rounds of an elastic net."""
-
-FAR, FIRST_ROUNDS = 1e-4, 3
-"""While a step promises more than this share of the objective, its elastic nets end after so many rounds: dense as they
-are then, the first rounds make nearly all of the progress. On 80 graphs of 50 nodes GOLEM ends at the same minima."""
-
 NEAR = 1e-5
 """From a promise of this share on, steps are drawn out or shortened. Earlier that would lead to other minima."""
 
@@ -61,8 +54,7 @@ def proximal_newton(
     point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
         weights, total, size = point.weights, point.total, problem.score.size(point.objective)
-        far = float(state.memory.get("promised", np.array(-np.inf))) < -FAR * size
-        target = _model_minimiser(problem, point, threads, FIRST_ROUNDS if far else MOST_ROUNDS, monitor.deadline)
+        target = _model_minimiser(problem, point, threads, monitor.deadline)
         slope = _promised(problem, point, target)
         if not slope < -tolerance * size:
             return point
@@ -74,7 +66,7 @@ def proximal_newton(
             following = _rescaled(problem, penalty, weights, following, slope)
         point = following
         del following, weights, target
-        state.step(point.weights, promised=np.array(slope))
+        state.step(point.weights)
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
     state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="proximal Newton", steps=max_steps)
     return point
@@ -136,7 +128,7 @@ def _check_if_long(problem: Problem, deadline: Deadline) -> None:
         deadline.check()
 
 
-def _model_minimiser(problem: Problem, point: Point, threads: int, max_rounds: int, deadline: Deadline) -> Floats:
+def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Deadline) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
     Q, c = problem.score.curvature(point.weights)
     # Its square is what the model's value may miss: 1e-14 of what a weight of 1 changes, far below any tolerance.
@@ -152,7 +144,6 @@ def _model_minimiser(problem: Problem, point: Point, threads: int, max_rounds: i
         point.weights,
         accuracy,
         threads,
-        max_rounds,
         loops=False,
         deadline=deadline,
     )
