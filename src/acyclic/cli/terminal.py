@@ -72,7 +72,10 @@ class Output:
             return
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
         for name, justify in header.items():
-            table.add_column(name, justify=justify, no_wrap=justify == "right")  # type: ignore[arg-type]
+            # Where a terminal is narrow texts are broken, and numbers never; titles of numbers take several lines.
+            number = justify == "right"
+            title = name.replace(" ", "\n") if number else name
+            table.add_column(title, justify=justify, no_wrap=number, overflow="fold")  # type: ignore[arg-type]
         for row in rows:
             table.add_row(*map(_text, row))
         Console(highlight=False).print(table)

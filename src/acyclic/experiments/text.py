@@ -159,14 +159,14 @@ def _standing(evidence: Evidence, words: list[str], places: list[str]) -> str:
 
 def _cyclic(evidence: Evidence, words: list[str], places: list[str]) -> str:
     """In how many finished fits of NOTEARS with a constraint the threshold left a cycle; searches do not count."""
-    fits = [dict(r.case.method) | {"record": r} for r in _records(evidence)]
+    fits = [(dict(record.case.method), record) for record in _records(evidence)]
     known = [
-        bool(fit["record"].values["cut_cyclic"])
-        for fit in fits
-        if (fit.get("learner"), fit.get("constraint"), "then" in fit) == ("Notears", words[0], False)
-        and fit["record"].status == "done"
-        and not fit["record"].ended_by_limit
-        and fit["record"].values.get("cut_cyclic") is not None
+        bool(record.values["cut_cyclic"])
+        for method, record in fits
+        if (method.get("learner"), method.get("constraint"), "then" in method) == ("Notears", words[0], False)
+        and record.status == "done"
+        and not record.ended_by_limit
+        and record.values.get("cut_cyclic") is not None
     ]
     return f"{sum(known) or 'none'} of {len(known)}"
 

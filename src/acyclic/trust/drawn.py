@@ -18,6 +18,8 @@ __all__ = ["Drawn"]
 # Draws that are kept, and edges of all of them together: so many are some hundred kilobytes in a file.
 MOST_DRAWS, MOST_EDGES = 100, 30_000
 SHAPE = record({"counts": each(whole(least=0)), "places": TEXT, "weights": TEXT})
+# The share of what paths carry that is left where they cancel each other.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,15 +72,21 @@ class Drawn:
         near, far = (targets, sources) if onto else (sources, targets)
         start = np.zeros((len(self.counts), size))
         start[:, node] = 1.0
-        total = start
-        # Along a path of so many edges; after the longest path nothing changes any more.
-        for _ in range(size):
-            step = start.copy()
-            np.add.at(step, (graph, far), self.weights * total[graph, near])
-            if np.array_equal(step, total):
-                break
-            total = step
-        total = total.copy()
+
+        def add_paths(weights: Floats) -> Floats:
+            total = start
+            # Along a path of so many edges; after the longest path nothing changes any more.
+            for _ in range(size):
+                step = start.copy()
+                np.add.at(step, (graph, far), weights * total[graph, near])
+                if np.array_equal(step, total):
+                    break
+                total = step
+            return total
+
+        total = add_paths(self.weights)
+        # What is left where paths cancel each other is rounding.
+        total = np.where(np.abs(total) > ROUNDING * add_paths(np.abs(self.weights)), total, 0.0)
         total[:, node] = 0.0
         return total
 

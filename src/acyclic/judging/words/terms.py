@@ -46,7 +46,7 @@ _LISTED = (
     Term(
         "near-tie",
         "Two graphs whose scores differ so little that other rows could reverse it: by no more than log n, n the "
-        "number of rows, and where they differ in a direction by no more than log n + 2 log d, d the number of columns.",
+        "number of rows, and where they differ in a direction by no more than log n + 2 log d with d columns.",
         ("near-ties",),
     ),
     Term(

@@ -27,19 +27,26 @@ function makeAsk(model, data) {
   }
 
   /* Total effects on a node, or of it, in one drawn graph: along paths of one edge more each time. */
-  function drawnEffects(edges, node, onto) {
+  function addPaths(edges, node, onto, weigh) {
     let total = new Float64Array(d);
     total[node] = 1;
     for (let step = 0; step < d; step++) {
       const next = new Float64Array(d);
       next[node] = 1;
       for (const [i, j, weight] of edges) {
-        if (onto) next[i] += weight * total[j];
-        else next[j] += weight * total[i];
+        if (onto) next[i] += weigh(weight) * total[j];
+        else next[j] += weigh(weight) * total[i];
       }
       if (next.every((value, k) => value === total[k])) break;
       total = next;
     }
+    return total;
+  }
+
+  /* What is left where paths cancel each other is rounding. */
+  function drawnEffects(edges, node, onto) {
+    const carried = addPaths(edges, node, onto, Math.abs);
+    const total = addPaths(edges, node, onto, (weight) => weight).map((value, k) => (Math.abs(value) > 1e-12 * carried[k] ? value : 0));
     total[node] = 0;
     return total;
   }
