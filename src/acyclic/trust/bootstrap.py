@@ -16,7 +16,7 @@ from acyclic.data.reading import stays_elsewhere
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import Argument, InputError, show_name
-from acyclic.facts import Ended, Fact, Remark, cut_short
+from acyclic.facts import Ended, Fact, Orientation, Remark, cut_short
 from acyclic.findings import PROBABILITIES
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
@@ -556,7 +556,9 @@ def _calibrate(found: Bootstrap, table: Table, first: Fit, *, informed: bool) ->
     if obstacle is not None:
         return replace(found, notes=(*found.notes, obstacle))
     learned = first.graph.adjacency
-    likely = calibrate(found.edge, found.draws, learned, learned & ~first.undetermined, float(table.moments.n))
+    decided, n = learned & ~first.undetermined, float(table.moments.n)
+    by_variances = first.verdict is not None and first.verdict.orientation is Orientation.EQUAL_VARIANCES
+    likely = calibrate(found.edge, found.draws, learned, decided, n, by_variances=by_variances)
     found = replace(found, probability=likely.joined, direction_probability=likely.pointed)
     missed = found.missed(TELLING)
     if not missed:

@@ -4,8 +4,9 @@ How often an edge comes back when rows are drawn again is no probability that it
 chance looks like an edge; what the search misses in the table it misses in the draws. Two logistic regressions, fitted
 on simulated tables, make good for that. The first says how likely an edge joins two columns, from the share of draws
 that have it, whether the answer has it, n, d, and what the answer looks like: how many edges it has, how sure those
-are, and how many others the draws offer, which together tell how large effects are. The second says how likely an edge,
-if there is one, points this way; each of its terms changes its sign with the direction, so that both ways add up to 1.
+are, how many others the draws offer and how many pairs are open, which tells how common small effects are. The second
+says how likely an edge, if there is one, points this way; each of its terms changes its sign with the direction, so
+that both ways add up to 1.
 
 `benchmarks/calibration.py` makes the coefficients, and checks them on other kinds of tables. They are not used beyond
 the tables that they were fitted on: see `find_obstacle`.
@@ -30,29 +31,38 @@ __all__ = ["Probabilities", "calibrate", "describe_directions", "describe_pairs"
 ROWS, ROWS_PER_COLUMN, COLUMNS, FEWEST_DRAWS = (80, 20_000), 5, (6, 60), 40
 _METHODS = ("auto", "order-search")
 _ORIENTATIONS = (Orientation.INDEPENDENCE, Orientation.EQUAL_VARIANCES, Orientation.NO_EDGE)
-# 55275 pairs of 80 tables.
+# 73695 pairs of 112 tables.
 JOINED = np.array(
     [
-        0.5245,
-        1.4970,
-        1.1836,
-        -0.2799,
-        -0.5649,
-        -0.1967,
-        -0.4143,
-        0.0137,
-        -0.3713,
-        0.0634,
-        0.4988,
-        0.2974,
-        0.3481,
-        -0.5553,
+        0.4058,
+        1.1663,
+        1.6239,
+        -0.0953,
+        -0.3535,
+        0.0123,
+        0.5734,
+        -0.2602,
+        -0.0228,
+        0.2515,
+        0.4598,
+        0.1964,
+        -0.3203,
+        0.1639,
+        0.1270,
+        -0.6151,
+        1.0656,
+        -0.1961,
+        -0.5107,
     ]
 )
 """Coefficients of `describe_pairs`."""
-# 5127 pairs of the same tables that are joined in truth and in some draw.
-POINTED = np.array([0.8271, 0.0199, 0.1217, 0.3717, 0.1392, 0.4053, -0.0002, -0.2709, -0.3205, 0.2092])
+# 6751 pairs of the same tables that are joined in truth and in some draw.
+POINTED = np.array([0.8785, 0.0083, 0.0396, 0.3198, 0.0978, 0.1837, -0.1381, -0.2490, -0.1931, 0.1834, 0.1476, 0.0026])
 """Coefficients of `describe_directions`."""
+
+# Which terms of the first regression are multiples of the log-odds of the share.
+_WITH_SHARE = [1, 8, 9, 10, 14, 17]
+_LEAST_SLOPE = 0.5
 
 
 class Probabilities(NamedTuple):
@@ -62,7 +72,9 @@ class Probabilities(NamedTuple):
     pointed: Floats
 
 
-def calibrate(edge: Floats, draws: int, learned: Bools, decided: Bools, n: float) -> Probabilities:
+def calibrate(
+    edge: Floats, draws: int, learned: Bools, decided: Bools, n: float, *, by_variances: bool
+) -> Probabilities:
     """Probabilities by the fitted rule.
 
     Parameters
@@ -74,58 +86,75 @@ def calibrate(edge: Floats, draws: int, learned: Bools, decided: Bools, n: float
         The edges of the answer, and those of them whose direction something decides.
     n : float
         Rows.
+    by_variances : bool
+        Whether equal noise variances orient the answer, rather than conditional independence.
     """
     d = len(edge)
     i, j = np.triu_indices(d, 1)
     joined, pointed = np.zeros((d, d)), np.full((d, d), 0.5)
-    likely = _expit(describe_pairs(edge, draws, learned, n) @ JOINED)
+    known = describe_pairs(edge, draws, learned, n, by_variances)
+    L = known[:, 1]
+    rising = known[:, _WITH_SHARE] @ JOINED[_WITH_SHARE]
+    # Whatever a table looks like, more draws with an edge speak for it.
+    slope = max(float(np.median(rising[L != 0] / L[L != 0])), _LEAST_SLOPE) if (L != 0).any() else _LEAST_SLOPE
+    likely = _expit(known @ JOINED - rising + slope * L)
     joined[i, j], joined[j, i] = likely, likely
-    this_way = _expit(describe_directions(edge, draws, learned, decided, n) @ POINTED)
+    this_way = _expit(describe_directions(edge, draws, learned, decided, n, by_variances) @ POINTED)
     pointed[i, j], pointed[j, i] = this_way, 1 - this_way
     return Probabilities(joined, pointed)
 
 
-def describe_pairs(edge: Floats, draws: int, learned: Bools, n: float) -> Floats:
-    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 14)."""
+def describe_pairs(edge: Floats, draws: int, learned: Bools, n: float, by_variances: bool) -> Floats:
+    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 19)."""
     d = len(edge)
     above = np.triu_indices(d, 1)
     share, there = (edge + edge.T)[above], (learned | learned.T)[above].astype(float)
     L = _logit(share, draws)
-    rows, columns, few, sure, offered = _describe_table(share, there, draws, n, d)
+    rows, columns, few, sure, offered, doubtful = _describe_table(share, there, draws, n, d)
     one = np.ones_like(L)
     terms = (
-        *(one, L, there, L * there),
+        *(one, L, there),
         *(one * rows, one * columns, one * few, one * sure, one * offered),
         *(L * rows, L * sure, L * offered, there * rows, there * sure),
+        *(one * by_variances, L * by_variances, there * by_variances),
+        *(one * doubtful, L * doubtful, there * doubtful),
     )
     return np.column_stack(terms)
 
 
-def describe_directions(edge: Floats, draws: int, learned: Bools, decided: Bools, n: float) -> Floats:
-    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 10), odd under a swap of both."""
+def describe_directions(
+    edge: Floats, draws: int, learned: Bools, decided: Bools, n: float, by_variances: bool
+) -> Floats:
+    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 12), odd under a swap of both."""
     d = len(edge)
     above = np.triu_indices(d, 1)
     both = edge + edge.T
     this_way = np.divide(edge, both, out=np.full_like(both, 0.5), where=both > 0)[above]
     share, there = both[above], (learned | learned.T)[above].astype(float)
-    rows, _, few, sure, _ = _describe_table(share, there, draws, n, d)
+    rows, _, few, sure, *_ = _describe_table(share, there, draws, n, d)
     D = _logit(this_way, draws * share)
     drawn = decided.astype(float)[above] - decided.T.astype(float)[above]
     often = share - 0.5
     # What the answer leaves open the draws tell more of.
     left_open = D * (1 - np.abs(drawn))
     of_draws = D, D * rows, D * few, D * sure, D * often, left_open
-    return np.column_stack([*of_draws, drawn, drawn * rows, drawn * sure, drawn * often])
+    of_answer = drawn, drawn * rows, drawn * sure, drawn * often
+    return np.column_stack([*of_draws, *of_answer, D * by_variances, drawn * by_variances])
 
 
 def _describe_table(share: Floats, there: Floats, draws: int, n: float, d: int) -> tuple[float, ...]:
-    """Logarithms of n and d, edges for each column, how sure they are, and how many others the draws offer."""
+    """Logarithms of n and d, edges for each column, how sure these are, how much else draws offer, how much is open."""
     edges = float(there.sum())
     sure = float((share * there).sum() / edges) if edges else 0.5
-    offered = float((share * (1 - there)).sum())
-    rows, columns = np.log(n) - 6.5, np.log(d) - 2.7
-    few = np.log((edges + 1) / d)
-    return rows, columns, few, float(_logit(np.array(sure), draws)) - 2.5, np.log((offered + 0.5) / (edges + 1)) + 1.5
+    offered, doubtful = float((share * (1 - there)).sum()), int(((share > 0.3) & (share < 0.98)).sum())
+    return (
+        float(np.log(n)) - 6.5,
+        float(np.log(d)) - 2.7,
+        float(np.log((edges + 1) / d)),
+        float(_logit(np.array(sure), draws)) - 2.5,
+        float(np.log((offered + 0.5) / (edges + 1))) + 1.5,
+        float(np.log((doubtful + 0.5) / (edges + 1))) + 1.0,
+    )
 
 
 def _logit(share: Floats, draws: Floats | float) -> Floats:
