@@ -208,7 +208,7 @@ def combine_p_values(p_values: Floats) -> float:
     """One p-value of many, whatever the dependence between them (Cauchy combination, Liu & Xie 2020); nan of none.
 
     >>> round(combine_p_values(np.array([0.3, 0.5, 0.6])), 3), combine_p_values(np.array([1e-12, 0.9])) < 1e-11
-    (0.447, True)
+    (0.458, True)
     """
     if not len(p_values):
         return float("nan")
