@@ -145,6 +145,7 @@ def _truncation(plan: Plan, records: Results) -> Any:
         for ax, (name, words) in zip(line, CURVES.items()):
             ax.set(title=label_text(describe(group[0].data, ["noise", "n"])), xlabel="Order k", ylabel=words)
             _runs(ax, runs, name)
+    note_hollow(figure, [records.get(setting, ()) for setting in plan.settings()])
     return figure
 
 

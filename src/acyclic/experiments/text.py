@@ -158,16 +158,13 @@ def _standing(evidence: Evidence, words: list[str], places: list[str]) -> str:
 
 
 def _cyclic(evidence: Evidence, words: list[str], places: list[str]) -> str:
-    """In how many finished fits of NOTEARS with a constraint the threshold left a cycle; searches do not count."""
-    fits = [(dict(record.case.method), record) for record in _records(evidence)]
-    known = [
-        bool(record.values["cut_cyclic"])
-        for method, record in fits
-        if (method.get("learner"), method.get("constraint"), "then" in method) == ("Notears", words[0], False)
-        and record.status == "done"
-        and not record.ended_by_limit
-        and record.values.get("cut_cyclic") is not None
-    ]
+    """In how many finished fits of NOTEARS with a constraint the threshold left a cycle; searches are left out."""
+    finished = [r for r in _records(evidence) if r.status == "done" and not r.ended_by_limit]
+    known = []
+    for record in finished:
+        method, answer = dict(record.case.method), record.values.get("cut_cyclic")
+        if answer is not None and (method.get("learner"), method.get("constraint")) == ("Notears", words[0]):
+            known += [] if {"then", "solver"} & method.keys() else [bool(answer)]
     return f"{sum(known) or 'none'} of {len(known)}"
 
 
