@@ -64,6 +64,15 @@ def test_an_open_direction_is_not_claimed_and_lowers_no_grade():
     assert claimed.grounds[0].kind is Ground.DIRECTIONS_REDRAWN and claimed.grounds[0]["firm"] == 0
 
 
+def test_probabilities_count_rather_than_shares_where_they_are_known():
+    likely = {"probability": 0.7, "direction_probability": 0.95}
+    found = weighed(
+        CHAIN, rows_of(CHAIN, Orientation.EQUAL_VARIANCES, this_way=1.0, either_way=1.0, **likely), draws=99
+    )
+    assert kinds(found.grounds) == [Ground.LINKS_LIKELY, Ground.DIRECTIONS_LIKELY]
+    assert found.grade is Grade.FAIR and found.grounds[0]["expected"] == pytest.approx(3 * 0.7)
+
+
 def test_what_knowledge_decides_is_not_counted_as_found():
     found = weighed(CHAIN, rows_of(CHAIN, Orientation.KNOWLEDGE, this_way=1.0, either_way=1.0), draws=50)
     assert Ground.DIRECTIONS_REDRAWN not in kinds(found.grounds)

@@ -37,7 +37,10 @@ BEST = {
     Ground.LONE_CHAIN: Grade.FAIR,
     Ground.KNOWLEDGE_AGAINST_DATA: Grade.FAIR,
 }
-SHARED = (Ground.LINKS_REDRAWN, Ground.DIRECTIONS_REDRAWN, Ground.LINKS_AHEAD)
+SHARED = (
+    *(Ground.LINKS_REDRAWN, Ground.DIRECTIONS_REDRAWN, Ground.LINKS_AHEAD),
+    *(Ground.LINKS_LIKELY, Ground.DIRECTIONS_LIKELY),
+)
 # Directions that another unit for a column can turn, and those that rest on nothing but an order.
 UNIT_BOUND = (Orientation.EQUAL_VARIANCES, Orientation.VARIANCE_ORDER, Orientation.LOSS, Orientation.GENERATIVE)
 BARE_ORDERS = (Orientation.VARIANCE_ORDER, Orientation.R2_ORDER)
@@ -116,7 +119,7 @@ def allow(ground: Fact[Ground]) -> Grade:
     'fair'
     """
     if ground.kind in SHARED:
-        share = ground["firm"] / ground["of"]
+        share = ground.get("expected", ground.get("firm")) / ground["of"]
         return next(grade for least, grade in BY_SHARE if share >= least)
     if ground.kind is Ground.UNITS_MATTER:
         return Grade.FAIR if ground["count"] > 0.1 * ground["of"] else Grade.STRONG
@@ -138,19 +141,30 @@ def _weigh_edges(evidence: Evidence) -> list[Fact[Ground]]:
     """How many links and directions are firm."""
     rows = evidence.rows
     if evidence.draws:
+        claimed = [row for row in rows if _is_claimed(row)]
+        if all(row.get("probability") is not None for row in rows):
+            return _expect(rows, claimed, evidence.draws)
         links = sum(row["either_way"] >= FIRM for row in rows)
         said = [Fact.of(Ground.LINKS_REDRAWN, firm=links, of=len(rows), draws=evidence.draws, least=FIRM)]
-        claimed = [row for row in rows if _is_claimed(row)]
         if claimed:
             firm = sum(row["this_way"] >= FIRM * row["either_way"] > 0 for row in claimed)
-            said.append(
-                Fact.of(Ground.DIRECTIONS_REDRAWN, firm=firm, of=len(claimed), draws=evidence.draws, least=FIRM)
-            )
+            told = {"firm": firm, "of": len(claimed), "draws": evidence.draws, "least": FIRM}
+            said.append(Fact.of(Ground.DIRECTIONS_REDRAWN, **told))
         return said
     known = [row["left_out"] for row in rows if row["left_out"] is not None]
     firm = sum(margin > evidence.near for margin in known)
     ahead = [Fact.of(Ground.LINKS_AHEAD, firm=firm, of=len(known), limit=evidence.near)] if known else []
     return [*ahead, Fact.of(Ground.NOT_REDRAWN)]
+
+
+def _expect(rows: Sequence[Mapping[str, Any]], claimed: Sequence[Mapping[str, Any]], draws: int) -> list[Fact[Ground]]:
+    """How many links and directions are expected to be right, where their probabilities are known."""
+    expected = sum(row["probability"] for row in rows)
+    said = [Fact.of(Ground.LINKS_LIKELY, expected=expected, of=len(rows), draws=draws)]
+    if claimed:
+        right = sum(row["direction_probability"] for row in claimed)
+        said.append(Fact.of(Ground.DIRECTIONS_LIKELY, expected=right, of=len(claimed)))
+    return said
 
 
 def _is_claimed(row: Mapping[str, Any]) -> bool:

@@ -75,8 +75,9 @@ def evidence_sections(result: Findings, notes: Iterable[str]) -> str:
 def _audit(plain: Mapping[str, Any]) -> str:
     """What the audit found; what follows from it, the verdict says."""
     audit = Audit.from_dict(plain)
-    adequacy = "" if audit.adequacy is None else str(audit.adequacy)
-    return _prose(f"{words.say_audit(audit, conclude=False)}\n{adequacy}")
+    claims = "" if audit.adequacy is None else str(audit.adequacy)
+    said = [*words.say_audit(audit, conclude=False).splitlines(), *claims.splitlines()]
+    return _prose("\n".join(dict.fromkeys(said)))
 
 
 def _kinds(result: Findings) -> list[str]:

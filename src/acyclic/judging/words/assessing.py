@@ -27,6 +27,8 @@ GROUNDS = {
         "of {of} directions that the data decide, {firm} were the same in at least {least:.0%} of the draws that have "
         "the link"
     ),
+    Ground.LINKS_LIKELY: "by {draws} draws of the rows about {expected:.3g} of {of} links are likely to be there",
+    Ground.DIRECTIONS_LIKELY: "about {expected:.3g} of {of} directions that the data decide are likely to be right",
     Ground.LINKS_AHEAD: "{firm} of {of} links are ahead of being left out by more than a near-tie",
     Ground.NOT_REDRAWN: "it was not tried on draws of the rows",
     Ground.AUDIT_PASSED: "the audit found nothing against it",

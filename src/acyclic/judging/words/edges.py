@@ -16,8 +16,8 @@ TITLES = {
     "standardised": "standardised",
     "this_way": "this way",
     "either_way": "either way",
-    "probability": "an edge, probability",
-    "direction_probability": "this direction, probability",
+    "probability": "likely",
+    "direction_probability": "this way if so",
     "margin": "margin",
     "rests_on": "direction rests on",
 }

@@ -61,6 +61,12 @@ _LISTED = (
         ("margins",),
     ),
     Term(
+        "likely",
+        "How likely it is that a link is there: the share of the draws, made a probability by a rule fitted on "
+        "simulated tables.",
+    ),
+    Term("this way if so", "How likely it is that a link, if it is there, has the direction that is shown."),
+    Term(
         "draw",
         "A table of the same size whose rows are drawn at random from those of the table, with repeats. What is found "
         "in most draws does not hang on a few rows (bootstrap).",
