@@ -27,8 +27,8 @@ class Result(Findings):
     --------
     >>> import acyclic
     >>> result = acyclic.learn(acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1).X)
-    >>> result.verdict.converged, sorted(result.edges()[0])[:3]
-    (True, ['either_way', 'left_out', 'lower'])
+    >>> result.verdict.converged, [row["standardised"] is not None for row in result.edges()]
+    (True, [True, True, True])
     """
 
     @classmethod

@@ -228,7 +228,6 @@ def test_a_draw_that_fails_is_reported_and_costs_no_other():
     [
         ({"learner": "notear"}, "no method 'notear'"),
         ({"learner": 3}, "learner is 3"),
-        ({"learner": acyclic.Notears}, "give an estimator"),
         ({"learner": lambda table: 1}, "returned int"),
         ({"draws": 0}, "draws has to be .*got 0"),
         ({"draws": 2.5}, "draws has to be .*got 2.5"),

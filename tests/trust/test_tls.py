@@ -87,7 +87,10 @@ def test_a_config_names_the_files_from_where_it_is(flags):
 
 
 def test_a_result_neither_tells_nor_decides_where_draws_are_computed(flags):
-    assert main(["learn", "t.csv", "--cluster", "tls://host:8786", *spelt(flags), "--out", "run", "--quiet"]) == 0
+    assert (
+        main(["learn", "t.csv", "--cluster", "tls://host:8786", *spelt(flags), "--out", "run", "--quiet", "--quick"])
+        == 0
+    )
     result = Path("run/result.json")
     plain = json.loads(result.read_text())
     places = {"cluster", *FILES}

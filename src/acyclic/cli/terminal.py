@@ -71,14 +71,16 @@ class Output:
         if self.quiet or self.json:
             return
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        console = Console(highlight=False)
+        wide = sum(max(map(len, cells)) + 3 for cells in zip(header, *rows)) > console.width
         for name, justify in header.items():
             # Where a terminal is narrow texts are broken, and numbers never; titles of numbers take several lines.
             number = justify == "right"
-            title = name.replace(" ", "\n") if number else name
-            table.add_column(title, justify=justify, no_wrap=number, overflow="fold")  # type: ignore[arg-type]
+            shown = name.replace(" ", "\n") if number and wide else name
+            table.add_column(shown, justify=justify, no_wrap=number, overflow="fold")  # type: ignore[arg-type]
         for row in rows:
             table.add_row(*map(_text, row))
-        Console(highlight=False).print(table)
+        console.print(table)
 
     def result(self, result: Result, target: str | None = None) -> None:
         """Show a learned graph: the verdict, what drives the target, strongest edges, facts; or all of it as JSON."""

@@ -30,6 +30,12 @@ class Evaluation(NamedTuple):
 
     ``order`` is the highest power of B that was summed (None for closed forms). ``in_domain`` is False where the
     defining series diverges, or would overflow, and a partial sum stands in for it.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> Evaluation(0.0, [[0.0]]).order is None, acyclic.constraint("tmpi").evaluate([[0.0, 1.0], [0.0, 0.0]]).value
+    (True, 0.0)
     """
 
     value: float

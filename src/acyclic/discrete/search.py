@@ -598,9 +598,14 @@ class ScoreSearch(_Search):
         except KeyboardInterrupt:
             self.budget = 0.0
             return (*self.look_around(self.run(starts))[:4], Fact.of(Ended.INTERRUPTED))
-        if proved is not None:
-            return (*proved, Fact.of(Ended.NO_BETTER_MOVE))
-        return self.look_around(self.run(starts))
+        if proved is None:
+            return self.look_around(self.run(starts))
+        try:
+            if self.tell is not None:
+                self.tell(proved[2])
+        except Stopped as stop:
+            return (*proved, stop.end)
+        return (*proved, Fact.of(Ended.NO_BETTER_MOVE))
 
     def score_of(self, adjacency: Bools) -> float:
         """The score of a graph."""

@@ -242,7 +242,7 @@ def check_learner(settings: Mapping[str, Any]) -> None:
     given = dict(settings)
     name, search = given.pop("learner", None), given.pop("then", None)
     given.pop(PACKAGE, None)
-    if name not in OTHERS and find_kind(name) is None:
+    if not isinstance(name, str) or (name not in OTHERS and find_kind(name) is None):
         known = (*KINDS, *OTHERS, *plugins.name_plugins(plugins.LEARNERS, LEARNERS))
         raise InputError(f"has the learner {name!r}; give one of {', '.join(known)}")
     if search is not None and search not in SEARCHES:

@@ -81,6 +81,11 @@ class Claim:
         Of this claim alone.
     strength : float
         How strong the dependence looks, from 0 to 1: the partial correlation, or what is like it for curves and levels.
+
+    Examples
+    --------
+    >>> Claim("rain", "wet", ("month",), p_value=0.003, strength=0.2).given
+    ('month',)
     """
 
     node: str
@@ -136,6 +141,14 @@ class Adequacy:
         How the tests ended.
     notes : tuple of Fact of Remark
         What else a reader should know: that the graph was learned from the same rows, what was sampled.
+
+    Examples
+    --------
+    >>> from acyclic import Dag, markov_check, simulate
+    >>> data = simulate(n_nodes=4, n=500, graph="ER1", random_state=2)
+    >>> found = markov_check(Dag.from_edges([], data.names), data.X)  # as if no column drove another
+    >>> found.fits, found.violations > 0
+    (False, True)
     """
 
     p_value: float

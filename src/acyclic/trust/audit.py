@@ -127,7 +127,7 @@ class Audit(Shown):
     Examples
     --------
     >>> from acyclic import audit, simulate
-    >>> said = audit(simulate(n_nodes=5, n=500, random_state=1).X)
+    >>> said = audit(simulate(n_nodes=5, n=500, graph="ER1", random_state=1).X)
     >>> said.refits, Audit.from_dict(said.to_dict()) == said
     (4, True)
     """

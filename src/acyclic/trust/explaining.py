@@ -101,6 +101,15 @@ class Explanation(Shown):
         Standard deviations of the columns, as far as they are known.
     remarks : tuple of Fact of Remark
         What intervals and effects are made of.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> data = acyclic.simulate(n_nodes=4, n=500, graph="ER1", random_state=1)
+    >>> result = acyclic.learn(data.X)
+    >>> source, target, _ = result.graph.edges()[0]
+    >>> source in [effect.cause for effect in result.explain(target).causes]
+    True
     """
 
     target: str
