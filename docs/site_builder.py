@@ -28,7 +28,7 @@ from snippets import fill, find_blocks  # noqa: E402
 import acyclic  # noqa: E402
 
 SOURCE, OUTPUT = ROOT / "build" / "site", ROOT / "build" / "docs"
-ANSWERS, FIGURES = ROOT / "build" / "snippets", ROOT / "build" / "figures"
+ANSWERS, FIGURES = ROOT / "build" / "snippets", ROOT / "build" / "figures" / "figures"
 # Files beside docs/ that are pages too.
 PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 # Folders of pages that are made: links into them stay as they are, and Sphinx checks them.
@@ -81,7 +81,7 @@ def gather() -> None:
     for name, text in reference().items():
         wanted[Path("reference", name)] = text.encode()
     for figure in FIGURES.glob("*.svg"):
-        wanted[Path("reproduction", figure.name)] = figure.read_bytes()
+        wanted[Path("reproduction", "figures", figure.name)] = figure.read_bytes()
     for path, content in wanted.items():
         target = SOURCE / path
         if not target.exists() or target.read_bytes() != content:
@@ -100,7 +100,9 @@ def page_of(path: Path) -> bytes:
         text = fill(text, answers(path, text))
     if path.parent == DOCS / "reproduction":
         # Figures are drawn from the stored rows by `make figures`; without them their tables stand alone.
-        text = re.sub(r"!\[[^]]*\]\(([\w-]+\.svg)\)\n", lambda m: m[0] if (FIGURES / m[1]).exists() else "", text)
+        text = re.sub(
+            r"!\[[^]]*\]\(figures/([\w-]+\.svg)\)\n", lambda m: m[0] if (FIGURES / m[1]).exists() else "", text
+        )
     return relink(text, path.parent).encode()
 
 
