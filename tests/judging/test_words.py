@@ -217,7 +217,8 @@ SAID = {
     "of the edges that were left out some 1.5 are expected to be there; likeliest is one between a and b, with a "
     "probability of 40%": Fact.of(Remark.MISSED, "a", "b", probability=0.4, expected=1.53),
     "12 of 90 independencies were tested, drawn at random": Fact.of(Remark.CLAIMS_SAMPLED, chosen=12, implied=90),
-    "the rows contradict independencies that the graph implies (2 of 90 beyond chance; p = 1e-05 of all together), as "
+    "the rows contradict independencies that the graph implies (p = 1e-05 of all together; by themselves 2 of 90 fail "
+    "beyond chance), as "
     "that of a and b": Fact.of(Doubt.VIOLATED, "a", "b", count=2, tested=90, p_value=1e-5),
 }
 

@@ -239,8 +239,8 @@ DOUBTS = {
         "(the first of {count} such edges)"
     ),
     Doubt.VIOLATED: (
-        "the rows contradict independencies that the graph implies ({count} of {tested} beyond chance; "
-        "p = {p_value:.2g} of all together){such}"
+        "the rows contradict independencies that the graph implies (p = {p_value:.2g} of all together; by themselves "
+        "{count} of {tested} fail beyond chance){such}"
     ),
     Doubt.CLASS_ONLY: (
         "conditional independence leaves {open} of {edges} directions open, and nothing else decides them"
