@@ -146,14 +146,13 @@ test-package: $(DEV)
 	  (cd $(PACKAGE) && venv/bin/python ../../.ci/smoke.py ../../README.md) || exit 1; \
 	done
 
-# The package that shows how to add methods, installed beside acyclic where nothing else is.
+# The package that shows how to add methods, installed into a folder of its own that only its tests see.
 EXAMPLE := build/example
 
 test-example: $(DEV)
 	rm -rf $(EXAMPLE)
-	$(PYTHON) -m venv $(EXAMPLE)
-	$(PINNED) $(EXAMPLE)/bin/python $(INSTALL) pytest '.[cli,plot]' ./examples/acyclic-example
-	$(ONE_THREAD) $(EXAMPLE)/bin/python -m pytest -q -c /dev/null examples/acyclic-example/tests
+	$(PINNED) $(BIN)/python $(INSTALL) --no-deps --target $(EXAMPLE) ./examples/acyclic-example
+	PYTHONPATH=$(EXAMPLE) $(ONE_THREAD) $(PYTEST) -c /dev/null examples/acyclic-example/tests
 
 # Wheels for old and other Linux systems, from the source archive; auditwheel holds their tags to what they need.
 DIST := dist
