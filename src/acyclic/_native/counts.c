@@ -485,11 +485,12 @@ static int ends(const Sets *s)
     return s->failed || s->c->base.work > s->most_work || stopped(s->c->base.stop);
 }
 
-static Grouping *room_for(Sets *s, int depth)
+/* Whether there are groups for so many parents, and memory never lacked. */
+static int has_room(Sets *s, int depth)
 {
-    if (!s->groups[depth].row)
-        s->failed |= allocate_grouping(&s->groups[depth], s->c->m);
-    return &s->groups[depth];
+    if (!s->failed && !s->groups[depth].row)
+        s->failed = allocate_grouping(&s->groups[depth], s->c->m);
+    return !s->failed;
 }
 
 /* Scores of the chosen parents, `set`, with all that can be added of the first k candidates. No misfit is below 0: where
@@ -507,7 +508,7 @@ static void count_sets(Sets *s, int k, uint32_t set, double misfit)
             continue;
         double left = count_misfit(c, &s->groups[count], before, s->column[j]);
         s->table[set | s->bit[j]] = left - c->alone[c->target] + dearer;
-        if (j > 0 && count + 1 < c->max_parents && room_for(s, count + 1)->row) {
+        if (j > 0 && count + 1 < c->max_parents && has_room(s, count + 1)) {
             split_into(c, &s->groups[count], &s->groups[count + 1], s->column[j]);
             c->count = count + 1;
             count_sets(s, j, set | s->bit[j], left);
@@ -521,18 +522,20 @@ static void count_target(Sets *s, const uint8_t *allowed, const uint8_t *require
     Counts *c = s->c;
     int d = c->base.d, k = 0;
     uint32_t set = 0;
+    if (!has_room(s, 0))
+        return;
     misfit_alone(c);
-    start_groups(c, room_for(s, 0));
+    start_groups(c, &s->groups[0]);
     c->count = 0;
     for (size_t i = 0; i < (size_t)1 << (d - 1); i++)
         s->table[i] = INFINITY;
-    for (int a = 0; a < d && !s->failed; a++) {
+    for (int a = 0; a < d; a++) {
         uint32_t bit = a < c->target ? 1u << a : 1u << a >> 1;
         int wanted = required && required[a];
         if (a == c->target || (!wanted && allowed && !allowed[a]))
             continue;
         if (wanted) {
-            if (!room_for(s, c->count + 1)->row)
+            if (!has_room(s, c->count + 1))
                 return;
             split_into(c, &s->groups[c->count], &s->groups[c->count + 1], a);
             c->chosen[c->count++] = a;
@@ -542,10 +545,9 @@ static void count_target(Sets *s, const uint8_t *allowed, const uint8_t *require
             s->bit[k++] = bit;
         }
     }
-    double misfit = s->failed ? 0 : count_misfit(c, &s->groups[c->count], combinations_of(c, c->chosen, c->count), -1);
+    double misfit = count_misfit(c, &s->groups[c->count], combinations_of(c, c->chosen, c->count), -1);
     s->table[set] = misfit - c->alone[c->target] + price_of(c, c->chosen, c->count);
-    if (!s->failed)
-        count_sets(s, k, set, misfit);
+    count_sets(s, k, set, misfit);
 }
 
 /* scores (d * 2^(d-1)): for each of the targets first..last-1, the score of each set of others as its parents; INFINITY
