@@ -80,7 +80,7 @@ def test_the_panels_of_a_grid_are_arranged_as_in_the_paper():
     figure = figure_of(plan, made_up.records(plan, 2))
     assert [ax.get_title() for ax in figure.axes] == [
         f"{graph}, {noise}{ours}"
-        for ours in ("", ": not in the paper")
+        for ours in ("", ": others")
         for graph in ("ER2", "ER3")
         for noise in ("Gaussian", "Exponential", "Gumbel")
     ]

@@ -345,7 +345,7 @@ def report(
 
     ```
     acyclic report sachs-graph/result.json --out sachs.html --title "Sachs 2005"
-    acyclic report sachs-graph/result.json --table sachs/table.csv --out sachs.html
+    acyclic report sachs-graph/result.json --table sachs/table.csv --out sachs-with-rows.html
     ```
 
     Parameters

@@ -203,7 +203,8 @@ class _Asked:
 
     def _tell(self, error: BaseException | None) -> tuple[Any, ...]:
         """What became of the cluster, and what is not lost."""
-        alive = self._is_alive()
+        # The client may not have noticed yet that nobody is at the other end.
+        alive = self._is_alive() and type(error).__name__ != "CommClosedError"
         lost = "workers of the cluster died again and again" if alive else "the scheduler of the cluster is gone"
         said = f"{lost} ({type(error).__name__})" if error is not None else lost
         if self.engine.kept is not None and self.engine.kept.count:

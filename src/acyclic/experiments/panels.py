@@ -52,6 +52,10 @@ class Panel:
     metric: str = "shd"
 
 
+# Letters that fit above a panel.
+LONG_TITLE = 32
+
+
 def panels(rows: Sequence[Sequence[Panel]], records: Results, plan: Plan) -> Any:
     """A figure of panels under one legend; those of a row that show the same metric share its scale.
 
@@ -73,7 +77,7 @@ def panels(rows: Sequence[Sequence[Panel]], records: Results, plan: Plan) -> Any
 def _apart(rows: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
     theirs = [[replace(p, settings=[s for s in p.settings if not _is_ours(s)]) for p in row] for row in rows]
     ours = [
-        [replace(p, title=f"{p.title}: not in the paper", settings=[s for s in p.settings if _is_ours(s)]) for p in row]
+        [replace(p, title=f"{p.title}: others", settings=[s for s in p.settings if _is_ours(s)]) for p in row]
         for row in rows
     ]
     return [row for row in (*theirs, *ours) if any(panel.settings for panel in row)]
@@ -147,7 +151,8 @@ class Curve:
 
 def draw_curves(ax: Any, panel: Panel, records: Results, plan: Plan) -> list[Curve]:
     """Draw the metric of each method against the number of nodes, and the values that are published."""
-    ax.set_title(label_text(panel.title))
+    title = label_text(panel.title)
+    ax.set_title(title, fontsize="x-small" if len(title) > LONG_TITLE else None)
     curves = []
     methods = by_label(panel.settings)
     for place, (label, settings) in enumerate(methods.items()):

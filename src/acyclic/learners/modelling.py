@@ -80,6 +80,8 @@ class Learned:
     def has_rows(self) -> bool:
         """Whether rows are there, and few enough to be read, or read already."""
         table = self.table
+        if table.is_elsewhere:
+            return table.has_sample and self.mechanisms is not None
         return table.has_rows and (self.mechanisms is not None or table.n_rows * len(table.names) <= MOST_READ)
 
     @cached_property
@@ -87,6 +89,8 @@ class Learned:
         """Some rows, with codes in the place of categories."""
         if not self.has_rows:
             return None
+        if self.table.is_elsewhere:
+            return encode_rows(self.table.sample(MOST_ROWS), self.codings)
         return encode_rows(draw_rows(self.table.rows(), MOST_ROWS), self.codings)
 
     def parents(self, j: int) -> tuple[int, ...]:
