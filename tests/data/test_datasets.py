@@ -1,15 +1,19 @@
 import json
 import pickle
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from acyclic.data import datasets
 from acyclic.data.datasets import Dataset, GaussianNetwork, available, load, load_network, load_sachs
-from acyclic.errors import InputError
+from acyclic.errors import InputError, MissingExtraError
 from acyclic.graphs.cycles import is_acyclic
+from acyclic.graphs.dag import Dag
 
 SIZES = [853, 902, 911, 723, 810, 799, 848, 913, 707]
+networks = pytest.mark.skipif(find_spec("pgmpy") is None, reason="networks need the extra handoff")
 NETWORKS = {"ecoli70": (46, 70), "magic-niab": (44, 66), "magic-irri": (64, 102), "arth150": (107, 150)}
 
 
@@ -69,6 +73,7 @@ def test_no_edge_of_the_17_is_oriented_by_conditional_independence(sachs):
     assert cpdag.undirected.sum() == 2 * 17
 
 
+@networks
 @pytest.mark.parametrize(("name", "size"), NETWORKS.items())
 def test_networks_have_the_published_size(name, size):
     network = load_network(name)
@@ -79,6 +84,7 @@ def test_networks_have_the_published_size(name, size):
     assert f"{size[0]} nodes, {size[1]} edges" in network.description == available()[name]
 
 
+@networks
 def test_parameters_of_one_node_are_the_published_ones():
     ecoli = load_network("ecoli70")
     node = ecoli.names.index("aceB")
@@ -87,6 +93,7 @@ def test_parameters_of_one_node_are_the_published_ones():
     assert (ecoli.intercepts[node], ecoli.variances[node]) == (0.1324, 0.0853)
 
 
+@networks
 @pytest.mark.parametrize("name", NETWORKS)
 def test_moments_solve_the_equations_of_the_network(name):
     network = load_network(name)
@@ -96,6 +103,7 @@ def test_moments_solve_the_equations_of_the_network(name):
     assert np.allclose(remainder.T @ covariance @ remainder, np.diag(network.variances), atol=1e-9)
 
 
+@networks
 @pytest.mark.parametrize("name", NETWORKS)
 def test_samples_have_the_moments_of_the_network(name):
     network = load_network(name)
@@ -106,12 +114,14 @@ def test_samples_have_the_moments_of_the_network(name):
     assert np.abs(difference).max() < 5 * np.sqrt(2 / 20_000)
 
 
+@networks
 def test_samples_are_repeatable_and_prefixes():
     network = load_network("magic-niab")
     assert np.array_equal(network.sample(30, 4), network.sample(100, 4)[:30])
     assert not np.array_equal(network.sample(30, 4), network.sample(30, 5))
 
 
+@networks
 def test_everything_available_loads_with_source_and_licence():
     assert list(available()) == ["sachs", *NETWORKS]
     for name, line in available().items():
@@ -121,6 +131,7 @@ def test_everything_available_loads_with_source_and_licence():
         assert loaded.source and loaded.licence
 
 
+@networks
 def test_arrays_are_read_only(sachs):
     network = load_network("ecoli70")
     for array in (sachs.X, sachs.conditions, network.intercepts, network.variances, network.graph.weights):
@@ -128,6 +139,7 @@ def test_arrays_are_read_only(sachs):
             array[0] = 0
 
 
+@networks
 def test_loaded_objects_can_be_pickled(sachs):
     again = pickle.loads(pickle.dumps(sachs))
     assert np.array_equal(again.X, sachs.X) and again.graphs["17"] == sachs.graphs["17"]
@@ -143,38 +155,27 @@ def test_unknown_names_are_refused_with_the_known_ones(name):
 
 
 def test_sachs_is_not_a_network_and_its_rows_have_two_selections():
-    with pytest.raises(InputError, match="no bundled data 'sachs'"):
+    with pytest.raises(InputError, match="no data set 'sachs'"):
         load_network("sachs")
     with pytest.raises(InputError, match="'observational'"):
         load_sachs("interventional")
 
 
-def test_networks_come_from_pgmpy_where_their_files_are_not_there(tmp_path, monkeypatch):
-    from acyclic.data import datasets
-    from acyclic.errors import MissingExtraError
-
-    own = load_network("ecoli70")
-    stored = json.loads(datasets._file("ecoli70.json"))
-    nodes = stored["nodes"]
-    tables = {
-        node: {"coefficients": {"(Intercept)": [intercept]}, "variance": [variance]}
-        for node, intercept, variance in zip(nodes, stored["intercepts"], stored["variances"])
-    }
-    for source, target, slope in stored["edges"]:
-        tables[nodes[target]]["coefficients"][nodes[source]] = [slope]
-
-    def missing(name):
-        raise FileNotFoundError(name)
-
-    monkeypatch.setattr(datasets, "_file", missing)
-    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match="pgmpy"):
-        load_network("ecoli70")
+def test_networks_come_from_the_files_of_pgmpy(tmp_path, monkeypatch):
     folder = tmp_path / "pgmpy" / "utils" / "example_models"
     folder.mkdir(parents=True)
-    (folder / "ecoli70.json").write_text(json.dumps({"nodes": nodes, "arcs": [], "cpds": tables}))
     spec = SimpleNamespace(submodule_search_locations=[str(tmp_path / "pgmpy")])
-    monkeypatch.setattr(datasets, "find_spec", lambda name: spec)
-    theirs = load_network("ecoli70")
-    assert theirs.graph == own.graph
-    assert (theirs.intercepts == own.intercepts).all() and (theirs.variances == own.variances).all()
+    monkeypatch.setattr(datasets, "find_spec", {"pgmpy": spec}.get)
+    with pytest.raises(InputError, match=r"no file ecoli70\.json; install pgmpy 1\.1\.2"):
+        load_network("ecoli70")
+    tables = {
+        "b": {"coefficients": {"(Intercept)": [1.5], "a": [-2.0]}, "variance": [0.25]},
+        "a": {"coefficients": {"(Intercept)": [0.0]}, "variance": [4.0]},
+    }
+    (folder / "ecoli70.json").write_text(json.dumps({"nodes": ["b", "a"], "arcs": [], "cpds": tables}))
+    network = load_network("ecoli70")
+    assert network.graph == Dag.from_edges([("a", "b", -2.0)], names=["b", "a"])
+    assert network.intercepts.tolist() == [1.5, 0.0] and network.variances.tolist() == [0.25, 4.0]
+    monkeypatch.setattr(datasets, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'acyclic\[handoff\]'"):
+        load_network("ecoli70")

@@ -1,6 +1,7 @@
-"""Real data and published networks, bundled with the package: nothing is downloaded.
+"""Real data that come with the package, and published networks that come with pgmpy: nothing is downloaded.
 
-`files/SOURCES.md` says where each file comes from, how it was made and under which licence it stands.
+`files/SOURCES.md` says where the bundled file comes from, how it was made and under which licence it stands. The
+networks are not bundled: those who collected them state no terms under which they may be passed on.
 """
 
 import gzip
@@ -26,10 +27,10 @@ Scalar = TypeVar("Scalar", np.float64, np.int64)
 _SACHS_LINE: Final = "7466 rows, 11 columns: proteins and lipids in human T cells under nine conditions"
 _NETWORK_LINES: Final = MappingProxyType(
     {
-        "ecoli70": "Gaussian network, 46 nodes, 70 edges: gene expression in Escherichia coli",
-        "magic-niab": "Gaussian network, 44 nodes, 66 edges: traits and markers of winter wheat",
-        "magic-irri": "Gaussian network, 64 nodes, 102 edges: traits and markers of rice",
-        "arth150": "Gaussian network, 107 nodes, 150 edges: gene expression in Arabidopsis thaliana",
+        "ecoli70": "Gaussian network (needs pgmpy), 46 nodes, 70 edges: gene expression in Escherichia coli",
+        "magic-niab": "Gaussian network (needs pgmpy), 44 nodes, 66 edges: traits and markers of winter wheat",
+        "magic-irri": "Gaussian network (needs pgmpy), 64 nodes, 102 edges: traits and markers of rice",
+        "arth150": "Gaussian network (needs pgmpy), 107 nodes, 150 edges: gene expression in Arabidopsis thaliana",
     }
 )
 _NETWORK_SOURCES: Final = MappingProxyType(
@@ -40,9 +41,7 @@ _NETWORK_SOURCES: Final = MappingProxyType(
         "arth150": "R. Opgen-Rhein and K. Strimmer, BMC Systems Biology 1 (2007) 37",
     }
 )
-_NETWORK_LICENCE: Final = (
-    "MIT as part of pgmpy; the bnlearn repository, their origin, was not checked for terms of its own"
-)
+_NETWORK_LICENCE: Final = "read from the installed pgmpy, which is under MIT; the bnlearn repository states no terms"
 
 _CONDITIONS: Final = (
     "anti-CD3/CD28",
@@ -141,7 +140,7 @@ class GaussianNetwork:
 
 
 def available() -> dict[str, str]:
-    """Name everything that `load` takes, with one line on each."""
+    """Name everything that `load` takes, with one line on each; the networks need pgmpy."""
     return {"sachs": _SACHS_LINE, **_NETWORK_LINES}
 
 
@@ -150,8 +149,8 @@ def load(name: str) -> Dataset | GaussianNetwork:
 
     Examples
     --------
-    >>> load("ecoli70").graph.n_edges
-    70
+    >>> load("sachs").graphs["17"].n_edges
+    17
     """
     _check_name(name, tuple(available()))
     return load_sachs() if name == "sachs" else load_network(name)
@@ -201,9 +200,9 @@ def load_sachs(rows: Literal["observational", "all"] = "observational") -> Datas
 
 
 def load_network(name: str) -> GaussianNetwork:
-    """Load one of the four Gaussian networks that `available` names.
+    """Load one of the four Gaussian networks that `available` names, from the files of pgmpy.
 
-    A package of acyclic that was made without their files reads them from pgmpy, if that is installed.
+    Needs ``pip install 'acyclic[handoff]'``; pgmpy itself is not imported.
 
     Examples
     --------
@@ -227,15 +226,14 @@ def load_network(name: str) -> GaussianNetwork:
 
 
 def _read_network(name: str) -> dict[str, Any]:
-    """Nodes, intercepts, variances and edges by position: from our file, or from that of pgmpy."""
-    try:
-        return dict(json.loads(_file(f"{name}.json")))
-    except FileNotFoundError:
-        found = find_spec("pgmpy")
-        if found is None or not found.submodule_search_locations:
-            raise MissingExtraError(f"the network {name}", "pgmpy", "handoff") from None
-    folder = Path(found.submodule_search_locations[0]) / "utils" / "example_models"
-    theirs = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    """Nodes, intercepts, variances and edges by position, from the file that pgmpy has of the network."""
+    found = find_spec("pgmpy")
+    if found is None or not found.submodule_search_locations:
+        raise MissingExtraError(f"the network {name}", "pgmpy", "handoff")
+    file = Path(found.submodule_search_locations[0]) / "utils" / "example_models" / f"{name}.json"
+    if not file.exists():
+        raise InputError(f"the installed pgmpy has no file {file.name}; install pgmpy 1.1.2, which has it")
+    theirs = json.loads(file.read_text(encoding="utf-8"))
     nodes, tables = theirs["nodes"], theirs["cpds"]
     at = {node: position for position, node in enumerate(nodes)}
     slopes = {node: tables[node]["coefficients"] for node in nodes}
@@ -250,7 +248,7 @@ def _read_network(name: str) -> dict[str, Any]:
 def _check_name(name: object, accepted: tuple[str, ...]) -> None:
     if name not in accepted:
         listed = f"{suggest(str(name), accepted)}; give one of {', '.join(map(repr, accepted))}"
-        raise InputError(f"there is no bundled data {name!r}{listed}")
+        raise InputError(f"there is no data set {name!r}{listed}")
 
 
 def _file(name: str) -> bytes:
