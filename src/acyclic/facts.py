@@ -62,7 +62,7 @@ class Orientation(StrEnum):
     INDEPENDENCE = "independence"
     """Conditional independence: of a graph, only its equivalence class is claimed; of an edge, the class compels it."""
     CONTESTED = "contested"
-    """Conditional independence in this class, but a class whose score is within log n + 2 log d turns the edge."""
+    """Conditional independence in this class, but a class whose score is nearly as good turns the edge."""
     EQUAL_VARIANCES = "equal-variances"
     LOSS = "loss"
     """The direction of the smallest logistic or Poisson loss."""
@@ -81,18 +81,26 @@ class Orientation(StrEnum):
     UNDETERMINED = "undetermined"
     """Nothing: an equivalent graph has the edge the other way round."""
     NEAR_TIE = "near-tie"
-    """What the method rests on, by so little that a graph whose score is within log n + 2 log d turns the edge."""
+    """What the method rests on, by so little that a graph whose score is nearly as good turns the edge."""
+    UNSTEADY = "unsteady"
+    """What the method rests on, but draws of the rows turn the edge nearly as often as not."""
     NO_EDGE = "no-edge"
 
     @property
     def is_near_tie(self) -> bool:
-        """Whether the direction is the better one by no more than log n + 2 log d."""
+        """Whether the direction is the better one by too little; see `acyclic.judging.deciding`."""
         return self in (Orientation.CONTESTED, Orientation.NEAR_TIE)
 
     @property
     def is_decided(self) -> bool:
         """Whether an edge has a direction that can be defended, so that it is drawn with an arrowhead."""
-        return not self.is_near_tie and self not in (Orientation.UNDETERMINED, Orientation.NO_EDGE)
+        loose = (Orientation.UNDETERMINED, Orientation.UNSTEADY, Orientation.NO_EDGE)
+        return not self.is_near_tie and self not in loose
+
+    @property
+    def is_claimed(self) -> bool:
+        """Whether the data, and not prior knowledge, are said to decide the direction."""
+        return self.is_decided and self is not Orientation.KNOWLEDGE
 
 
 class Standing(StrEnum):
@@ -106,6 +114,8 @@ class Standing(StrEnum):
     """The best other class is further than log n behind."""
     NEARLY_TIED = "nearly-tied"
     """The best other class is within log n."""
+    PRICED = "priced"
+    """What an edge costs in the score, and from which gain on one is likely by what the pairs of columns show."""
     KNOWLEDGE_PRICED = "knowledge-priced"
     """How much lower the best score is without prior knowledge, by a search of bounded time."""
     KNOWLEDGE_UNPRICED = "knowledge-unpriced"
@@ -175,6 +185,8 @@ class Step(StrEnum):
     MORE_TIME = "more-time"
     MORE_ROWS = "more-rows"
     OTHER_MODEL = "other-model"
+    LOOK_AT_ROWS = "look-at-rows"
+    """Even curves leave something that depends on a parent."""
     HIDDEN_CAUSE = "hidden-cause"
     """Look for what two columns have in common that is not in the table."""
     CHECK_KNOWLEDGE = "check-knowledge"
@@ -302,7 +314,7 @@ class Caution(StrEnum):
     UNEQUAL_VARIANCES = "unequal-variances"
     CLASS_ONLY = "class-only"
     NEAR_TIES = "near-ties"
-    """Graphs whose score is within log n + 2 log d turn some of the edges."""
+    """Graphs whose score is nearly as good turn some of the edges."""
     DISPENSABLE = "dispensable"
     """Graphs whose score is within log n do without some of the edges."""
     NOT_COMPARED = "not-compared"
@@ -313,6 +325,8 @@ class Caution(StrEnum):
     """The same, for cells are missing."""
     LINES_FOR_BOUNDS = "lines-for-bounds"
     """The same, for prior knowledge bounds the weights of lines."""
+    TOGETHER = "together"
+    """Columns depend on their parents together: what one of them does depends on the others."""
     STANDARDIZED = "standardized"
     FEW_ROWS = "few-rows"
     TABLE_CHANGED = "table-changed"

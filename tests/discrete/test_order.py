@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
-from acyclic.discrete.order import equal_variance_order, equal_variance_score, polish
+from acyclic.discrete.order import equal_variance_order, equal_variance_score, explained_last, polish
 from acyclic.discrete.selection import select_parents
 from acyclic.errors import InputError
 from acyclic.facts import Ended
@@ -195,3 +195,19 @@ def test_wrong_arguments_are_refused():
         polish(moments, [0, 1, 2], reach=-1)
     with pytest.raises(InputError, match="each of the 3 columns"):
         equal_variance_score(moments, [0, 0, 1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_explained_best_comes_last(seed):
+    R = sample(9, 300, seed)[1].correlation()
+    left, naive = list(range(9)), []
+    while left:
+        best = int(np.argmax(np.diag(np.linalg.inv(R[np.ix_(left, left)]))))
+        naive.append(left.pop(best))
+    np.testing.assert_array_equal(explained_last(R), [*sorted(naive[-2:]), *naive[-3::-1]])
+
+
+def test_columns_that_others_determine_have_a_place_too():
+    X = np.random.default_rng(0).standard_normal((50, 3))
+    X = np.column_stack([X, X[:, 0], X.sum(axis=1), np.ones(50)])
+    assert sorted(explained_last(Moments.from_array(X).correlation()).tolist()) == list(range(6))

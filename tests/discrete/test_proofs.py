@@ -108,7 +108,8 @@ def test_a_proof_obeys_what_is_known():
 
 
 def test_a_proof_that_has_no_time_leaves_it_to_the_search():
-    found = search_counts(CountScore.of(draw_codes(8, 300, 4)), deadline=Deadline(0))
+    # Columns enough for a proof that takes longer than asking for the time.
+    found = search_counts(CountScore.of(draw_codes(14, 300, 4)), deadline=Deadline(0))
     assert found.rivals is None and is_acyclic(found.weights != 0)
 
 

@@ -8,7 +8,7 @@ from acyclic.data.knowledge import Knowledge, compile_knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
 from acyclic.deadline import Deadline
-from acyclic.discrete.screening import search_screened
+from acyclic.discrete.screening import eliminate_from_end, search_screened
 from acyclic.discrete.selection import ParentCriterion, select_parents
 from acyclic.facts import Ended
 
@@ -163,3 +163,12 @@ def test_candidates_that_a_kernel_cannot_read_are_refused(nodes):
     ranks, start = np.arange(3, dtype=np.int32), np.array([0, 2, 4, 6], dtype=np.int64)
     with pytest.raises(ValueError, match="candidates"):
         Candidates(ranks, np.ones(3), start, np.array(nodes, dtype=np.int32)).check(3)
+
+
+def test_the_moral_graph_of_a_tree_is_taken_apart_from_its_leaves():
+    """A node with one neighbour goes first: of a chain both ends, so that nothing has two parents in what is left."""
+    R = 0.5 ** np.abs(np.subtract.outer(np.arange(7), np.arange(7)))
+    place = np.argsort(eliminate_from_end(R, 1000, 10.0, 6, threads=1, deadline=None))
+    for node in range(7):
+        neighbours = [other for other in (node - 1, node + 1) if 0 <= other < 7]
+        assert sum(place[other] < place[node] for other in neighbours) <= 1

@@ -88,6 +88,35 @@ def test_selection_under_a_common_variance_is_that_of_the_naive_form(seed):
     np.testing.assert_array_equal(weights != 0, naive_support(moments, order, c, common / np.diag(S)))
 
 
+def exact_cost(R, target, parents, n, c):
+    """As `cost`, by a Cholesky factor in long doubles."""
+    nodes = [*parents, target]
+    S = R[np.ix_(nodes, nodes)].astype(np.longdouble)
+    for k in range(len(parents)):
+        S[k + 1 :, k + 1 :] -= np.outer(S[k + 1 :, k], S[k, k + 1 :]) / S[k, k]
+    return float(n * np.log(S[-1, -1]) + c * len(parents))
+
+
+@pytest.mark.parametrize("near", [1e-2, 10**-3.3, 1e-4])
+@pytest.mark.parametrize("seed", range(4))
+def test_nearly_collinear_parents_are_dropped_as_by_fresh_solves(seed, near, monkeypatch):
+    """Copies with a little noise: the precision of a parent is up to near**-2."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((400, 6))
+    X = np.column_stack([X, X[:, :5] + near * rng.standard_normal((400, 5)), X.sum(axis=1) + rng.standard_normal(400)])
+    moments = Moments.from_array(X)
+    R, n, d = moments.correlation(), moments.n, X.shape[1]
+    c = price_of_parent("ebic", n, d)
+    order = np.concatenate([rng.permutation(d - 1), [d - 1]])
+    weights = select_parents(moments, order)
+    monkeypatch.setitem(globals(), "cost", lambda R, target, parents, n, c, share: exact_cost(R, target, parents, n, c))
+    for k, target in enumerate(order):
+        naive = naive_parents(R, target, order[:k].tolist(), n, c)
+        ours = np.flatnonzero(weights[:, target])
+        # Errors of a drop are p eps of the price of a parent, p below 1e9.
+        assert exact_cost(R, target, ours, n, c) <= exact_cost(R, target, naive, n, c) + 1e-6 * c
+
+
 def test_weights_are_least_squares_on_the_rows():
     data, moments = sample(12, 150, 3)
     weights = select_parents(moments, data.graph.order, "bic")

@@ -99,12 +99,24 @@ def test_a_doubt_about_units_counts_only_where_something_rests_on_them():
     assert Step.ORIENT in kinds(by_units.steps)
 
 
-def test_that_lines_do_not_fit_is_no_news_where_curves_were_found():
+@pytest.mark.parametrize(
+    ("orientation", "step"),
+    [(Orientation.INDEPENDENCE, Step.OTHER_MODEL), (Orientation.CURVATURE, Step.LOOK_AT_ROWS)],
+)
+def test_mechanisms_that_do_not_fit_lower_the_grade_and_pass_no_audit(orientation, step):
     bent = (Fact.of(Doubt.BENT, "a", "b", count=1),)
-    known = {"draws": 50, "audited": True, "doubts": bent}
-    lines = weighed(CHAIN, rows_of(CHAIN, this_way=1.0, either_way=1.0), **known)
-    curves = weighed(CHAIN, rows_of(CHAIN, Orientation.CURVATURE, this_way=1.0, either_way=1.0), **known)
-    assert lines.grade is Grade.WEAK and curves.grade is Grade.STRONG
+    rows = rows_of(CHAIN, orientation, this_way=1.0, either_way=1.0)
+    found = weighed(CHAIN, rows, verdict_on(CHAIN, orientation=orientation), draws=50, audited=True, doubts=bent)
+    assert found.grade is Grade.WEAK and Ground.AUDIT_PASSED not in kinds(found.grounds)
+    assert step in kinds(found.steps)
+
+
+def test_that_a_spread_changes_is_no_news_where_it_was_learned():
+    rows = rows_of(CHAIN, Orientation.MEAN_AND_SCALE, this_way=1.0, either_way=1.0)
+    wide = (Fact.of(Doubt.SPREADING, "a", "b", count=1),)
+    known = {"draws": 50, "audited": True, "doubts": wide}
+    verdict = verdict_on(CHAIN, orientation=Orientation.MEAN_AND_SCALE)
+    assert weighed(CHAIN, rows, verdict, **known).grade is Grade.STRONG
 
 
 @pytest.mark.parametrize(("broken", "grade"), [(1, Grade.FAIR), (30, Grade.WEAK)])

@@ -321,13 +321,14 @@ def test_an_alternative_says_what_it_would_change():
 @pytest.mark.parametrize(
     ("ways", "said"),
     [
-        ((7, 2), "telling it that age is no effect of bmi decides 7 more directions, that bmi is none of age 2"),
-        ((0, 1), "telling it that bmi is no effect of age decides 1 more direction, that age is none of bmi none"),
-        ((3, 3), "telling it which way age – bmi points decides 3 more directions"),
+        ((7, 2), "that age is no effect of bmi decides 7 more directions (2 if it is bmi that is no effect of age)"),
+        ((0, 1), "that bmi is no effect of age decides 1 more direction (none if it is the other way round)"),
+        ((3, 3), "which way age – bmi points decides 3 more directions"),
     ],
 )
 def test_what_follows_from_a_direction_is_said_of_both_ways(ways, said):
-    assert words.say_step(Fact.of(Step.ORIENT, "age", "bmi", forward=ways[0], backward=ways[1])) == said
+    step = Fact.of(Step.ORIENT, "age", "bmi", forward=ways[0], backward=ways[1])
+    assert words.say_step(step) == f"telling it {said}"
 
 
 def test_knowledge_is_named_with_its_price():

@@ -98,8 +98,8 @@ def test_knowledge_is_obeyed(asia):
 def test_bounds_and_prices_for_numbers_are_refused(asia):
     with pytest.raises(InputError, match="bounds"):
         acyclic.Auto(knowledge=acyclic.Knowledge(bounds={("asia", "tub"): (0.0, 1.0)})).fit(asia)
-    with pytest.raises(InputError, match="effects"):
-        acyclic.Auto(penalty="effects").fit(asia)
+    with pytest.raises(InputError, match="adaptive"):
+        acyclic.Auto(penalty="adaptive").fit(asia)
 
 
 def test_numbers_cannot_be_counted(asia):

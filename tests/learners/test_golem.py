@@ -14,6 +14,7 @@ from acyclic.facts import Ended, Note
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.learners.golem import Golem
+from acyclic.learners.notears import Notears
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_every_constraint_works(name, data):
 def test_unequal_noise_starts_from_the_solution_for_equal_noise(data):
     both = Golem(noise="unequal").fit(data.X)
     first = Golem().fit(data.X)
-    second = Golem(noise="unequal", start=first.solution_.weights).fit(data.X)
+    second = Golem(noise="unequal", start=first.solution_.weights, detour=10).fit(data.X)
     assert both.solution_.weights.tobytes() == second.solution_.weights.tobytes()
     assert both.solution_.steps == first.solution_.steps + second.solution_.steps
     assert [(p.round, p.penalty) for p in both.solution_.trace] == [(1, 50.0), (2, 5.0), (3, 50.0), (4, 5.0)]
@@ -88,6 +89,16 @@ def test_the_detour_is_that_of_the_minimiser_unless_given_and_the_verdict_names_
     fit = Golem(**settings).fit(data.X)
     assert [p.penalty for p in fit.solution_.trace] == penalties
     assert fit.verdict_.settings.get("detour") == (penalties[0] / 5 if len(penalties) > 1 else None)
+
+
+def test_from_a_start_there_is_no_detour(data):
+    start = Notears(solver="central-path").fit(data.X).solution_.weights
+    fit, from_zero = Golem(start=start).fit(data.X), Golem().fit(data.X)
+    assert [p.penalty for p in fit.solution_.trace] == [5.0]
+    ends = [s.objective + 5 * s.h for s in (fit.solution_, from_zero.solution_)]
+    # One valley: steps end when they promise 1e-9 of its size; should that be a hundredth of what is left, 1e-7.
+    assert ends[0] == pytest.approx(ends[1], rel=1e-7)
+    assert fit.solution_.steps < from_zero.solution_.steps
 
 
 def test_a_given_l1_replaces_the_published_ones(data):

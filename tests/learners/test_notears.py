@@ -351,3 +351,20 @@ def test_clones_keep_every_parameter():
     learner = Notears(constraint=constraint("tmpi", eps=1e-3), l1=0.3, knowledge=Knowledge(roots=["x0"]), start=None)
     assert clone(learner).get_params() == learner.get_params()
     assert not hasattr(clone(learner), "causal_graph_")
+
+
+def test_on_magnitudes_the_weights_themselves_become_acyclic(data):
+    squares = Notears().fit(data.X)
+    found = Notears(h_of="absolute", start=squares.solution_.weights).fit(data.X)
+    assert not is_acyclic(squares.solution_.weights)
+    assert is_acyclic(found.solution_.weights) and found.solution_.h == 0
+    assert shd(found.causal_graph_, squares.causal_graph_) == 0
+    assert found.verdict_.settings["h_of"] == "absolute" and "h_of" not in squares.verdict_.settings
+
+
+@pytest.mark.parametrize("inner", MINIMISERS)
+def test_on_magnitudes_both_minimisers_keep_required_edges_and_leave_forbidden_ones(data, inner):
+    knowledge = Knowledge(required=[("x5", "x0")], forbidden=[("x0", "x1")])
+    found = Notears(h_of="absolute", inner=inner, knowledge=knowledge).fit(data.X)
+    weights = found.solution_.weights
+    assert weights[5, 0] != 0 and weights[0, 1] == 0 and found.verdict_.converged

@@ -20,7 +20,7 @@ from acyclic.graphs.cycles import is_acyclic
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
 
-EXAMPLES = int(os.environ.get("ACYCLIC_EXAMPLES", "300"))
+EXAMPLES = int(os.environ.get("ACYCLIC_EXAMPLES", "120"))
 TIME_LIMIT = 2.0
 
 SOLVERS = st.sampled_from(["augmented-lagrangian", "quadratic-penalty", "central-path"])

@@ -296,11 +296,11 @@ def test_a_limit_is_for_the_search_where_nothing_shares_it(method, module, limit
 @pytest.mark.parametrize("method", ["auto", "order-search"])
 def test_the_price_of_an_edge_can_be_fixed_and_is_told(method):
     data = acyclic.simulate(12, 300, graph="ER3", scheme="dao", random_state=1)
-    found = {rule: acyclic.learn(data.X, method=method, penalty=rule) for rule in ("bic", "ebic", "effects", 1e6)}
+    found = {rule: acyclic.learn(data.X, method=method, penalty=rule) for rule in ("bic", "ebic", "adaptive", 1e6)}
     price = {rule: result.verdict.details["price of a parent"] for rule, result in found.items()}
-    assert price["bic"] == np.log(300) < price["effects"] < price["ebic"] == np.log(300) + 2 * np.log(12)
+    assert price["bic"] == np.log(300) < price["adaptive"] < price["ebic"] == np.log(300) + 2 * np.log(12)
     edges = {rule: result.graph.n_edges for rule, result in found.items()}
-    assert edges["bic"] > edges["effects"] >= edges["ebic"] > edges[1e6] == 0
+    assert edges["bic"] > edges["adaptive"] >= edges["ebic"] > edges[1e6] == 0
     assert all(result.verdict.settings.get("penalty", "ebic") == rule for rule, result in found.items())
     with pytest.raises(InputError, match="penalty has to be"):
         acyclic.learn(data.X, method=method, penalty="cheap")

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, pearsonr
 
+from acyclic.scores import independence
 from acyclic.scores.independence import (
     _MORE_ROWS,
     Given,
+    _Counts,
     _Kernel,
     _permuted,
     combine_p_values,
@@ -94,3 +96,19 @@ def test_levels_that_can_be_told_apart_have_finite_probabilities():
     assert np.isfinite(P).all() and (P >= 0).all() and (P.sum(axis=1) <= 1 + 1e-12).all()
     first = 1 - P.sum(axis=1)
     assert (np.diff(P[:, 1]) > 0).all() and (np.diff(first) < 0).all()
+
+
+def test_the_tail_of_sparse_counts_is_nearer_to_all_permutations_than_that_of_two_moments(monkeypatch):
+    rng = np.random.default_rng(144)
+    stratum = rng.choice(40, p=rng.dirichlet([0.7] * 40), size=300)
+    one, other = (rng.random((2, 300)) < [[0.12], [0.15]]).astype(int)
+    three = compare_counts(one, other, stratum).p_value
+    monkeypatch.setattr(independence, "_CLOSER", 0.0)
+    two = compare_counts(one, other, stratum).p_value
+    found = _Counts.of(one, other, stratum)
+    monkeypatch.setattr(independence, "_PERMUTATIONS", 20_000)
+    monkeypatch.setattr(independence, "_MOST_CELLS", np.inf)
+    share = (found.permuted().sum(axis=1) >= found.statistic().sum() - 1e-9).mean()
+    error = np.sqrt(share / 20_000)
+    assert two < share - 3 * error
+    assert two < three < share + 3 * error

@@ -16,7 +16,6 @@ from acyclic.scores.local import (
     LocalScore,
     bic_of_weights,
     gaussian_bic,
-    price_by_effects,
     price_of_parent,
 )
 from acyclic.scores.regression import least_squares
@@ -184,40 +183,3 @@ def test_searches_take_any_score_that_has_the_members_of_the_protocol(seed):
     assert all(state.end.kind.converged for state in states)
     np.testing.assert_array_equal(states[0].weights, states[2].weights)
     np.testing.assert_array_equal(states[1].weights, states[3].weights)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_the_price_by_effects_is_the_mean_price_of_the_edges(seed):
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((400, 4))
-    X[:, 2] += 0.3 * X[:, 0] - 0.2 * X[:, 1]
-    X[:, 3] += 0.4 * X[:, 2]
-    moments, edges = Moments.from_array(X), [(0, 2), (1, 2), (2, 3)]
-    weights = np.zeros((4, 4))
-    for edge in edges:
-        weights[edge] = 1.0
-    prices = []
-    for source, target in edges:
-        # What an edge gains is n log(1 + f²).
-        gained = GaussianScore(moments, 0.0)
-        others = [i for i, j in edges if j == target and i != source]
-        f2 = np.expm1((gained.score(target, others) - gained.score(target, [*others, source])) / 400)
-        prices.append(np.log1p(400 * f2))
-    expected = np.mean(prices) + 2 * np.log(4)
-    assert price_by_effects(moments, weights) == pytest.approx(expected, rel=1e-9)
-    assert expected < price_of_parent("ebic", 400, 4)
-    rescaled = moments.scaled(np.array([1e-3, 1.0, 1e4, 7.0]))
-    assert price_by_effects(rescaled, weights) == pytest.approx(expected, rel=1e-9)
-
-
-def test_strong_effects_and_no_effects_are_priced_by_the_extended_bic():
-    rng = np.random.default_rng(0)
-    x = rng.standard_normal(300)
-    moments = Moments.from_array(np.c_[x, x + 0.1 * rng.standard_normal(300), rng.standard_normal(300)])
-    usual, weights = price_of_parent("ebic", 300, 3), np.zeros((3, 3))
-    assert price_by_effects(moments, weights) == usual
-    weights[0, 1] = 1.0
-    assert price_by_effects(moments, weights) == usual
-    copies = Moments.from_array(np.c_[x, x, x])
-    weights[0, 2] = weights[1, 2] = 1.0
-    assert price_by_effects(copies, weights) == usual

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from acyclic._native.exact import EXACT_NODES
 from acyclic._native.library import FLOAT, INT32, UINT8, address, check, check_size, library
 from acyclic._native.order import OrderChain
-from acyclic._native.watching import run_parts
+from acyclic._native.watching import LONG, run_parts
 from acyclic.deadline import Deadline
 from acyclic.types import Floats
 
@@ -127,6 +127,9 @@ def count_all_sets(
         if rule is not None:
             check(name, rule, UINT8, (d, d))
     scores = np.empty((d, 2 ** (d - 1)))
+    size = int(min(most_work, scores.size * len(given.weight)))
+    if size < LONG:  # threads cost more than they save
+        threads = 1
     parts = list(pairwise(round(k * d / min(threads, d)) for k in range(min(threads, d) + 1)))
     kernel = library().counts_scores
 
@@ -140,6 +143,6 @@ def count_all_sets(
         )
         return status
 
-    size, purpose = int(min(most_work, 2**60)), f"for the counts of all sets of {d} columns"
+    purpose = f"for the counts of all sets of {d} columns"
     run_parts(run, parts, size=size, purpose=purpose, threads=threads, deadline=deadline)
     return None if np.isnan(scores[:, 0]).any() else scores

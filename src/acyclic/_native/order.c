@@ -544,9 +544,12 @@ static void add_up(Search *s)
     s->total = total;
 }
 
+/* Orders whose totals are closer are ties, as in survey.py: the first is kept, or rounding would choose among them. */
+#define SAME 1e-6
+
 static void keep_best(Search *s)
 {
-    if (!s->is_rival && s->total < s->best_total) {
+    if (!s->is_rival && s->total < s->best_total - SAME) {
         s->best_total = s->total;
         memcpy(s->best, s->order, sizeof(int32_t) * (size_t)s->d);
     }

@@ -201,6 +201,16 @@ WIDE static void factorise(Regression *g)
     }
 }
 
+/* The inverse M of U', by rows of length `room`, lower triangular or whole, and z = M r for the correlations r of the
+   target, the k-th at z[k * stride]. Once reflected M is whole, with fewer rows than columns: those of the dropped are 0. */
+typedef struct {
+    const double *M;
+    size_t room;
+    const double *z;
+    size_t stride;
+    int rows, whole;
+} Dual;
+
 /* Row i of the inverse M of U', from the rows before it; U is read by `column`: U[k][i] = column[k * stride]. */
 static inline void invert_row(int i, const double *column, size_t stride, double *M, size_t room)
 {
@@ -228,22 +238,27 @@ WIDE static void invert(Regression *g)
         invert_row(i, g->factor + i, m + 1, g->fresh, m);
 }
 
-/* Slopes of the kept, and the diagonal of their precision matrix: M'z and that of M'M; z[k] = right[k * stride]. */
-WIDE static void weigh(Regression *g, const double *M, size_t room, const double *right, size_t stride)
+/* Slopes of the kept, and the diagonal of their precision matrix: M'z and that of M'M. */
+WIDE static void weigh(Regression *g, const Dual *dual)
 {
-    memset(g->slope, 0, sizeof(double) * (size_t)g->kept_count);
-    memset(g->precision, 0, sizeof(double) * (size_t)g->kept_count);
-    for (int k = 0; k < g->kept_count; k++)
-        accumulate(k + 1, right[(size_t)k * stride], M + (size_t)k * room, g->slope, g->precision);
+    int m = g->kept_count;
+    memset(g->slope, 0, sizeof(double) * (size_t)m);
+    memset(g->precision, 0, sizeof(double) * (size_t)m);
+    for (int k = 0; k < dual->rows; k++)
+        accumulate(dual->whole ? m : k + 1, dual->z[(size_t)k * dual->stride], dual->M + (size_t)k * dual->room,
+                   g->slope, g->precision);
 }
+
+/* What has become of one of the kept. */
+enum { KEPT, DROPPED, TAKEN_OUT };
 
 static int weakest(const Regression *g, int m, int locked, double *loss)
 {
     int found = -1;
     *loss = INFINITY;
     for (int i = locked; i < m; i++) {
-        double lost = g->slope[i] * g->slope[i] / g->precision[i];
-        if (!g->dropped[i] && lost < *loss) {
+        double lost = g->dropped[i] ? INFINITY : g->slope[i] * g->slope[i] / g->precision[i];
+        if (lost < *loss) {
             *loss = lost;
             found = i;
         }
@@ -253,20 +268,22 @@ static int weakest(const Regression *g, int m, int locked, double *loss)
 
 /* Take the i-th of the kept out of slopes and precision: of the precision matrix M'M only the columns of the dropped are
    ever needed, scaled; `gone` of them are there. */
-WIDE static void drop(Regression *g, const double *M, size_t room, int i, int gone)
+WIDE static void drop(Regression *g, const Dual *dual, int i, int gone)
 {
     int m = g->kept_count;
     double *x = g->gone + (size_t)gone * (size_t)m;
     memset(x, 0, sizeof(double) * (size_t)m);
-    for (int k = i; k < m; k++)
-        subtract(k + 1, -M[(size_t)k * room + (size_t)i], M + (size_t)k * room, x);
+    for (int k = dual->whole ? 0 : i; k < dual->rows; k++) {
+        const double *row = dual->M + (size_t)k * dual->room;
+        subtract(dual->whole ? m : k + 1, -row[i], row, x);
+    }
     for (int t = 0; t < gone; t++)
         subtract(m, g->gone[t * m + i], g->gone + t * m, x);
     double scale = 1 / sqrt(g->precision[i]), slope = g->slope[i] * scale;
     for (int k = 0; k < m; k++)
         x[k] *= scale;
     release(m, slope, x, g->slope, g->precision);
-    g->dropped[i] = 1;
+    g->dropped[i] = DROPPED;
 }
 
 static void keep_undropped(Regression *g)
@@ -278,45 +295,101 @@ static void keep_undropped(Regression *g)
     g->kept_count = m;
 }
 
-/* A precision beyond this is of nearly collinear parents: what is left after one of them is dropped has lost as many
-   digits, so that the rest is solved afresh. */
-static const double FRAGILE = 1e6;
+/* A precision p beyond the first is of nearly collinear parents: what is left after one of them is dropped from slopes
+   and precisions has lost p^1.5 eps of its digits, so that they are found again from M. That loses p eps by reflections,
+   and beyond the second limit M is computed afresh. */
+static const double FRAGILE = 1e6, HOPELESS = 1e9;
 
-/* Drop the weakest of the kept as long as that pays, with one inverse for as many as precision allows. Returns whether
-   the rest has to be solved afresh. */
-static int drop_weakest(Regression *g, const double *M, size_t room, int locked)
+/* Drop the weakest of the kept as long as that pays and precision allows. Returns the precision of the one after which
+   the rest has to be found again, or 0. */
+static double drop_weakest(Regression *g, const Dual *dual, int locked)
 {
     const Criterion *s = &g->criterion;
-    int m = g->kept_count, fragile = 0;
-    memset(g->dropped, 0, (size_t)m);
-    for (int gone = 0; !fragile; gone++) {
+    int m = g->kept_count;
+    for (int gone = 0;; gone++) {
         double loss, left = g->kept_variance > EXPLAINED ? g->kept_variance : EXPLAINED;
         int i = weakest(g, m, locked, &loss);
         if (i < 0 || loss > (s->unit ? s->c * s->unit[g->target] / s->n : left * g->dispensable))
-            break;
-        fragile = g->precision[i] > FRAGILE;
+            return 0;
+        double precision = g->precision[i];
         g->kept_variance += loss;
-        drop(g, M, room, i, gone);
+        drop(g, dual, i, gone);
+        if (precision > FRAGILE)
+            return precision;
     }
+}
+
+/* Reflect the rows of M and z, of which there are `rows`, so that all but the last have 0 in a column. */
+WIDE static void reflect(double *M, double *z, double *w, int rows, int width, int column)
+{
+    double square = 0, along = 0, last = M[(size_t)(rows - 1) * (size_t)width + (size_t)column];
+    for (int k = 0; k < rows; k++)
+        square += M[(size_t)k * (size_t)width + (size_t)column] * M[(size_t)k * (size_t)width + (size_t)column];
+    double pivot = last + (last < 0 ? -sqrt(square) : sqrt(square)), scale = 1 / (sqrt(square) * fabs(pivot));
+    memset(w, 0, sizeof(double) * (size_t)width);
+    for (int k = 0; k < rows; k++) {
+        const double *row = M + (size_t)k * (size_t)width;
+        double u = k == rows - 1 ? pivot : row[column];
+        along += u * z[k];
+        if (u != 0)
+            subtract(width, -u, row, w);
+    }
+    for (int k = 0; k < rows - 1; k++) {
+        double *row = M + (size_t)k * (size_t)width, u = row[column] * scale;
+        z[k] -= u * along;
+        if (u != 0)
+            subtract(width, u, w, row);
+    }
+}
+
+/* M and z without what was dropped since the last time: the rows in which it has no part span the rest. */
+static void take_out(Regression *g, Dual *dual)
+{
+    int m = g->kept_count;
+    size_t width = (size_t)m;
+    double *M = g->fresh, *z = g->factor;
+    for (int k = 0; k < dual->rows && !dual->whole; k++) { /* M may lie there already, by rows of the same length */
+        memmove(M + (size_t)k * width, dual->M + (size_t)k * dual->room, sizeof(double) * ((size_t)k + 1));
+        memset(M + (size_t)k * width + k + 1, 0, sizeof(double) * (width - (size_t)k - 1));
+        z[k] = dual->z[(size_t)k * dual->stride];
+    }
+    for (int i = 0; i < m; i++)
+        if (g->dropped[i] == DROPPED) {
+            reflect(M, z, g->gone, dual->rows--, m, i);
+            g->dropped[i] = TAKEN_OUT;
+        }
+    *dual = (Dual){M, width, z, 1, dual->rows, 1};
+}
+
+/* M and z of the rest from their correlations. */
+static void begin_afresh(Regression *g, Dual *dual)
+{
     keep_undropped(g);
-    return fragile;
+    size_t m = (size_t)g->kept_count;
+    memset(g->dropped, KEPT, m);
+    factorise(g);
+    invert(g);
+    *dual = (Dual){g->fresh, m, g->factor + m, m + 1, g->kept_count, 0};
 }
 
 void regression_shrink(Regression *g, int locked)
 {
+    Dual dual = {g->inverse, (size_t)g->capacity, g->explained, 1, g->count, 0};
+    double precision;
     g->kept_count = g->count;
     g->kept_variance = g->variance;
     memcpy(g->kept, g->chosen, sizeof(int) * (size_t)g->count);
+    memset(g->dropped, KEPT, (size_t)g->count);
     extend_inverse(g);
-    weigh(g, g->inverse, (size_t)g->capacity, g->explained, 1);
-    int fragile = drop_weakest(g, g->inverse, (size_t)g->capacity, locked);
-    while (fragile && !stopped(&g->stop)) {
-        size_t m = (size_t)g->kept_count;
-        factorise(g);
-        invert(g);
-        weigh(g, g->fresh, m, g->factor + m, m + 1);
-        fragile = drop_weakest(g, g->fresh, m, locked);
+    weigh(g, &dual);
+    while ((precision = drop_weakest(g, &dual, locked)) > 0 && !stopped(&g->stop)) {
+        if (precision > HOPELESS)
+            begin_afresh(g, &dual);
+        else
+            take_out(g, &dual);
+        weigh(g, &dual);
     }
+    keep_undropped(g);
 }
 
 /* Slopes of the kept, by substitution in the factor. */

@@ -170,9 +170,9 @@ class Distributions:
         """Count rows of codes (m, d), each of which stands for so many (m,), or for one."""
         tables = []
         for j, coding in enumerate(codings):
-            keys, places = np.unique(codes[:, adjacency[:, j]], axis=0, return_inverse=True)
+            keys, places = _group_rows(codes[:, adjacency[:, j]])
             r = len(coding.levels)
-            counts = np.bincount(places.ravel() * r + codes[:, j], rows, minlength=len(keys) * r).reshape(-1, r)
+            counts = np.bincount(places * r + codes[:, j], rows, minlength=len(keys) * r).reshape(-1, r)
             found = {tuple(key): count.astype(float) for key, count in zip(keys.tolist(), counts)}
             tables.append({**found, (): counts.sum(axis=0).astype(float)})
         return cls(adjacency, tuple(codings), tuple(tables))
@@ -192,13 +192,37 @@ class Distributions:
             mean = np.array(
                 [np.mean([v for v, c in zip(coding.values, coding.codes) if c == k]) for k in range(len(coding.levels))]
             )
-            keys, places = np.unique(codes[:, self.adjacency[:, j]], axis=0, return_inverse=True)
+            keys, places = _group_rows(codes[:, self.adjacency[:, j]])
             counts = np.array([self._counts(j, tuple(key)) for key in keys.tolist()])
-            columns.append((counts @ mean / counts.sum(axis=1))[places.ravel()])
+            columns.append((counts @ mean / counts.sum(axis=1))[places])
         return np.column_stack(columns)
 
     def _counts(self, j: int, key: tuple[int, ...]) -> Floats:
         return self.tables[j].get(key, self.tables[j][()])
+
+
+def _group_rows(codes: Integers) -> tuple[Integers, Integers]:
+    """Different rows of codes (n, p), which may be −1, and which of them each row is (n,).
+
+    >>> keys, places = _group_rows(np.array([[1, 0], [-1, 1], [1, 0]]))
+    >>> keys.tolist(), places.tolist()
+    ([[-1, 1], [1, 0]], [1, 0, 1])
+    """
+    n = len(codes)
+    number, kinds = np.zeros(n, dtype=np.int64), 1
+    for column in codes.T:
+        q = int(column.max()) + 2
+        if kinds * q >= 2**62:
+            found, number = np.unique(number, return_inverse=True)
+            kinds = len(found)
+        number, kinds = number * q + (column + 1), kinds * q
+    if kinds > 4 * n:  # numbers that are too far apart for a place each
+        _, first, places = np.unique(number, return_index=True, return_inverse=True)
+        return codes[first], places
+    first = np.full(kinds, -1, dtype=np.intp)
+    first[number] = np.arange(n)
+    there = np.flatnonzero(first >= 0)
+    return codes[first[there]], (np.cumsum(first >= 0) - 1)[number]
 
 
 def _encode(codings: Sequence[Coding], rows: Floats) -> Integers:

@@ -10,6 +10,7 @@ import numpy as np
 
 from acyclic.data.features import Curves, Features, Indicators
 from acyclic.data.kinds import Coding
+from acyclic.data.parts import Waves
 from acyclic.scores.blocks import BlockScore, Family, Mechanisms, NoiseShape
 from acyclic.types import Bools, Floats, Integers
 
@@ -59,18 +60,25 @@ class Fitted:
     @property
     def world(self) -> World:
         """The simplest world that the families need."""
-        mechanisms: Mechanisms = "curved" if self.curved.any() else "linear"
+        mechanisms: Mechanisms = "joint" if self.together.any() else "curved" if self.curved.any() else "linear"
         return World(mechanisms, "any" if any(family.shape for family in self.families) else "gaussian")
 
     @property
     def curved(self) -> Bools:
-        """The edges (d, d) that are curves of numbers."""
+        """The edges (d, d) that are curves of numbers, or have a part in a joint function."""
         d = len(self.families)
         edges = np.zeros((d, d), dtype=bool)
         for j, family in enumerate(self.families):
             bent = [i for i, level in zip(family.parents, family.levels) if level > 1 and not self._has_levels(i)]
             edges[bent, j] = True
+            if self.together[j]:
+                edges[list(family.parents), j] = True
         return edges
+
+    @property
+    def together(self) -> Bools:
+        """The columns (d,) that are joint functions of their parents."""
+        return np.array([family.together is not None for family in self.families])
 
     def refitted(self, rows: Floats, edges: Bools) -> Fitted:
         """The mechanisms of another graph on the same rows, as smooth as the score likes best."""
@@ -86,9 +94,13 @@ class Fitted:
     def predict(self, rows: Floats) -> Floats:
         """Expectation (n, d) of each column given its parents; of a category that of the number of its level."""
         coded = encode_rows(rows, self.codings)
-        return np.column_stack(
-            [self._offset(j) + sum(self.parts(j, coded), np.zeros(len(rows))) for j in range(self.d)]
-        )
+        return np.column_stack([self._offset(j) + self._sum(j, coded) for j in range(self.d)])
+
+    def _sum(self, j: int, coded: Floats) -> Floats:
+        family = self.families[j]
+        if family.together is not None:
+            return family.together(coded[:, list(family.parents)])
+        return sum(self.parts(j, coded), np.zeros(len(coded)))
 
     def parts(self, j: int, coded: Floats) -> list[Floats]:
         """What each parent adds to the expectation of a column, in its units: (n,) each."""
@@ -105,6 +117,9 @@ class Fitted:
         weights = np.zeros((self.d, self.d))
         deviations = rows.std(axis=0)
         for j, family in enumerate(self.families):
+            if family.together is not None:
+                weights[list(family.parents), j] = _average_slopes(family.together, rows[:, list(family.parents)])
+                continue
             scale, many = self._scale(j), self.features.responses()[j] > 1
             for i, part in zip(family.parents, self._contributions(j, coded)):
                 if not deviations[i] > 0:
@@ -151,6 +166,13 @@ class Fitted:
         return np.asarray(np.linalg.lstsq(np.column_stack([np.ones(len(values)), own.weights]), values)[0])
 
 
+def _average_slopes(function: Waves, X: Floats) -> Floats:
+    """The average derivative (p,) by each number; where it has no trend, the deviation of what it changes."""
+    slopes = function.slopes(X)
+    average, spread = slopes.mean(axis=0), np.sqrt((slopes**2).mean(axis=0))
+    return np.asarray(np.where(np.abs(average) < _NO_TREND * spread, spread, average))
+
+
 def encode_rows(rows: Floats, codings: Sequence[Coding | None]) -> Floats:
     """The rows with the codes of categories in the place of their numbers."""
     if not any(codings):
@@ -174,6 +196,10 @@ def in_own_order(
     for k in back:
         family = families[k]
         parents = tuple(int(canon[i]) for i in family.parents)
+        if family.together is not None:  # its numbers are in the order of its parents
+            by_column = np.argsort(parents)
+            together = family.together.permuted(by_column)
+            family, parents = replace(family, together=together), tuple(parents[i] for i in by_column)
         renamed.append(replace(family, parents=parents))
     shaped = tuple(features.shaped[k] for k in back)
     G = features.G[np.ix_(places, places)]

@@ -38,15 +38,19 @@ class HillClimbing:
         """Climb to the top, the DAG in `state.weights` at every step."""
         state.accept(weights=self.dag.astype(float))
         while (move := self._best()) is not None:
-            x, y, reverse = move
-            self.dag[x, y] = not self.dag[x, y]
-            self._weigh(y)
-            if reverse:
-                self.dag[y, x] = True
-                self._weigh(x)
+            self.take(move)
             state.accept(weights=self.dag.astype(float), steps=state.steps + 1)
             monitor.tick(state, "hill climbing", self.scores.total(self.dag), 0.0, 0.0)
         state.finish(Ended.NO_BETTER_MOVE)
+
+    def take(self, move: tuple[int, int, bool]) -> None:
+        """Draw or remove the edge of a move, or turn it."""
+        x, y, reverse = move
+        self.dag[x, y] = not self.dag[x, y]
+        self._weigh(y)
+        if reverse:
+            self.dag[y, x] = True
+            self._weigh(x)
 
     def _weigh(self, node: int) -> None:
         """Fill in what each parent more, or less, is worth to a node."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dpstrf
 
 from acyclic._native import polish_order
 from acyclic.data.mask import Mask
@@ -14,9 +15,11 @@ from acyclic.discrete.selection import checked_order
 from acyclic.errors import InputError
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["as_bytes", "equal_variance_order", "equal_variance_score", "extend_order", "polish"]
+__all__ = ["as_bytes", "equal_variance_order", "equal_variance_score", "explained_last", "extend_order", "polish"]
 
 _PANEL = 64
+# What a column that others determine has left: well above rounding, which must not choose the order.
+_RIDGE = 1e-10
 
 
 def equal_variance_order(moments: Moments, mask: Mask | None = None, *, deadline: Deadline | None = None) -> Integers:
@@ -63,6 +66,29 @@ def equal_variance_order(moments: Moments, mask: Mask | None = None, *, deadline
         nodes, residual = nodes[rest], residual[np.ix_(rest, rest)]
         residual -= factor[rest] @ factor[rest].T
     return np.array(order, dtype=np.intp)
+
+
+def explained_last(correlation: Floats) -> Integers:
+    """Order the nodes from the end by taking, again and again, the one that those left explain best.
+
+    In many models what explains grows along the order; where it does not, this is an order like any other. It is the
+    Cholesky factorisation of the precision matrix with maximum-diagonal pivoting. Units do not matter.
+
+    Parameters
+    ----------
+    correlation : ndarray of shape (d, d)
+        Of clearly more rows than columns: otherwise all are explained by chance.
+
+    Examples
+    --------
+    >>> explained_last(np.array([[1, 0, 0.6], [0, 1, 0.7], [0.6, 0.7, 1]]))
+    array([0, 1, 2])
+    """
+    precision = np.linalg.inv(correlation + _RIDGE * np.eye(len(correlation)))
+    _, places, _, _ = dpstrf(precision)
+    order = np.asarray(places[::-1] - 1, dtype=np.intp)
+    order[:2].sort()  # the last two always explain each other alike: rounding must not choose
+    return order
 
 
 def equal_variance_score(moments: Moments, order: ArrayLike) -> float:

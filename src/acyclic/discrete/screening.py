@@ -32,7 +32,7 @@ from acyclic.facts import Ended, Fact
 from acyclic.scores.local import Noise
 from acyclic.types import Floats, Integers
 
-__all__ = ["MANY_COLUMNS", "ScreenedGraph", "search_screened"]
+__all__ = ["MANY_COLUMNS", "ScreenedGraph", "eliminate_from_end", "search_screened"]
 
 MANY_COLUMNS = 1000
 """Beyond so many columns candidates are screened."""
@@ -252,31 +252,8 @@ class _Search:
         return self.obey(np.argsort(order))
 
     def eliminate(self) -> Order:
-        """An order of few edges, found from its end: take out the node with the fewest neighbours and join these.
-
-        Neighbours are those of the moral graph, which screening estimates. A node without children has its parents for
-        neighbours, which are joined already. Joining crowds would cost more than it tells.
-        """
-        around: list[set[int]] = [set() for _ in range(self.d)]
-        for node, other in zip(*(part.tolist() for part in self.blanket)):
-            around[node].add(other)
-            around[other].add(node)
-        heap = [(len(others), node) for node, others in enumerate(around)]
-        heapify(heap)
-        taken: list[int] = []
-        while heap:
-            count, node = heappop(heap)
-            if count != len(around[node]) or node in around[node]:
-                continue
-            taken.append(node)
-            others, around[node] = around[node], {node}  # marks it as taken
-            for other in others:
-                around[other].discard(node)
-                if count <= _CROWD:
-                    around[other] |= others
-                    around[other].discard(other)
-                heappush(heap, (len(around[other]), other))
-        return self.obey(np.argsort(taken[::-1]))
+        """See `eliminate_from_end`."""
+        return self.obey(np.argsort(_eliminate(self.d, *self.blanket)))
 
     def shuffle(self, chain: OrderChain, order: Order) -> Order:
         """Another order of the graph of an order, drawn at random: moves see other neighbours there."""
@@ -346,6 +323,50 @@ class _Search:
             order = self.obey(np.arange(self.d))
         counts = self.shuffles, len(self.pairs), self.missed
         return ScreenedGraph(self.canon[order], sources, targets, score, *counts, end)
+
+
+def eliminate_from_end(
+    correlation: Floats, n: float, penalty: float, max_parents: int, *, threads: int, deadline: Deadline | None
+) -> Integers:
+    """An order of few edges, found from its end: take out the node with the fewest neighbours and join these.
+
+    Neighbours are those of the moral graph, which a selection of each column among all others estimates. A node without
+    children has its parents for neighbours, which are joined already.
+
+    >>> chain = np.array([[1, 0.5, 0.25], [0.5, 1, 0.5], [0.25, 0.5, 1]])
+    >>> eliminate_from_end(chain, 500, 8.0, 2, threads=1, deadline=None)
+    array([2, 1, 0])
+    """
+    d = len(correlation)
+    scale = np.where(np.diag(correlation) > 0, 1.0, 0.0)
+    limits = max_parents, DETOURS, 1, min(_ROOM, d)
+    found, chosen = screen_candidates(correlation, scale, n, penalty, *limits, threads=threads, deadline=deadline)
+    nodes, places = np.nonzero(np.arange(found.shape[1]) < chosen[:, None])
+    return _eliminate(d, nodes, found[nodes, places])
+
+
+def _eliminate(d: int, nodes: Integers, others: Integers | Order) -> Integers:
+    """The order from its end, for a graph given by its pairs. Joining crowds would cost more than it tells."""
+    around: list[set[int]] = [set() for _ in range(d)]
+    for node, other in zip(nodes.tolist(), others.tolist()):
+        around[node].add(other)
+        around[other].add(node)
+    heap = [(len(near), node) for node, near in enumerate(around)]
+    heapify(heap)
+    taken: list[int] = []
+    while heap:
+        count, node = heappop(heap)
+        if count != len(around[node]) or node in around[node]:
+            continue
+        taken.append(node)
+        near, around[node] = around[node], {node}  # marks it as taken
+        for other in near:
+            around[other].discard(node)
+            if count <= _CROWD:
+                around[other] |= near
+                around[other].discard(other)
+            heappush(heap, (len(around[other]), other))
+    return np.array(taken[::-1])
 
 
 def _draw_order(edges: tuple[Integers | Order, Integers | Order], rank: Integers) -> Integers:

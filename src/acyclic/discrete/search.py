@@ -26,9 +26,9 @@ from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.exact import LARGEST_EXACT, find_best_graph, prove_by_scores
-from acyclic.discrete.order import as_bytes, extend_order
+from acyclic.discrete.order import as_bytes, explained_last, extend_order
 from acyclic.discrete.rivals import Alternative, Rivals
-from acyclic.discrete.screening import MANY_COLUMNS, search_screened
+from acyclic.discrete.screening import MANY_COLUMNS, eliminate_from_end, search_screened
 from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, noise_shares
 from acyclic.discrete.survey import MOST_ALTERNATIVES, TIE, Neighbourhood, share_left
 from acyclic.errors import InputError
@@ -48,6 +48,8 @@ _PATIENCE = 1000
 _FIRST_CHAINS, _POPULATION = 3, 6
 # Generations without a better graph after which crossing ends.
 _STALE = 20
+# Rows for each column from which on what others explain of it says something.
+_ROWS_PER_COLUMN = 2
 # Units of work, some nanoseconds each, for 50 columns.
 _BUDGET = 1.5e9
 # A chain's first stretch of kicks is a share of the budget, but no longer than this for 30 columns: from there on more
@@ -57,8 +59,10 @@ _SHARE, _LONGEST = 1 / 18, 1e8
 _CHAINS_TIME = 0.8
 # The share of the time that a proof under another score may take before the chains begin.
 _PROOF_TIME = 0.3
-# Looks around the answer: after each but the last the search goes on from what was better.
-_SURVEYS = 4
+# Seconds of a proof with its margins, for each column and set of columns, where the machine is slow.
+_PROOF_SECONDS = 5e-8
+# Looks around the answer: each but the last ends where something better is met, from which the search goes on.
+_SURVEYS = 8
 # Trees of one chain beyond 15 million branches, 120 MB, are begun anew.
 _MOST_BRANCHES = 15_000_000
 _UNLIMITED = 2**62
@@ -117,7 +121,7 @@ def search_graph(
     """Find the graph with the lowest Gaussian BIC: proved best up to 20 columns, by `search_orders` beyond.
 
     The answer depends neither on units nor on the order of the columns. Parameters are those of `search_orders`. With
-    an effort of 0, and where the time does not suffice for a proof, the answer is that of a search.
+    an effort of 0, and where the deadline leaves no time for a proof, the answer is that of a search.
 
     Examples
     --------
@@ -127,7 +131,8 @@ def search_graph(
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
     check_effort(effort)
-    few = len(moments.names) <= LARGEST_EXACT and effort != 0
+    d, left = len(moments.names), None if deadline is None else deadline.left()
+    few = d <= LARGEST_EXACT and effort != 0 and (left is None or left > _PROOF_SECONDS * d * 2.0**d)
     # What a proof that is cut short leaves is a descent, which takes next to no time and tells of itself.
     searched = search_orders(
         moments,
@@ -208,12 +213,13 @@ def search_orders(
     ----------
     moments : Moments
     starts : sequence of array_like of int, shape (d,)
-        Orders to start from; repaired where they are against the mask. Further chains start from random orders.
+        Orders to start from; repaired where they are against the mask. If there are none, the first chains start from
+        `explained_last` and `eliminate_from_end`. Further chains start from random orders.
     penalty, noise, mask, max_parents
         As in `select_parents`. With equal noise variances, σ² is estimated from the first start.
     effort : float, optional
-        1 is a second or two for 50 columns on two cores; the work grows with it. 0 goes downhill from the starts, or
-        from one random order, and no further. None is 1 without a deadline; with one the search goes on until 20
+        1 is a second or two for 50 columns on two cores; the work grows with it. 0 goes downhill from the starts and
+        no further. None is 1 without a deadline; with one the search goes on until 20
         generations found nothing better, or the time is up.
     threads : int, optional
         All processors if left out. The result does not depend on it.
@@ -328,7 +334,9 @@ class _Search:
         )
         self.by_class, self.free = unit is None, criterion.mask.is_free
         self.budget = _find_budget(effort, self.d, deadline)
-        self.quota = int(min(_SHARE * self.budget, _LONGEST * max(1.0, self.d / 30) ** 1.5))
+        # Where the clock alone ends the search, it begins as one without a limit does.
+        usual = _find_budget(1.0, self.d, None) if self.budget == inf else self.budget
+        self.quota = int(min(_SHARE * usual, _LONGEST * max(1.0, self.d / 30) ** 1.5))
         left = None if deadline is None else deadline.left()
         # Until when the chains may go on; what is left then is for the look around.
         self.until = deadline if deadline is None or left is None else Deadline(_CHAINS_TIME * left, deadline.limit)
@@ -368,15 +376,19 @@ class _Search:
 
     def explore(self, starts: list[Order]) -> None:
         """Chains on their own; if they disagree more of them, then crossings, until all is stale or spent."""
+        first = max(_FIRST_CHAINS if self.d <= 300 else 2 if self.d <= 600 else 1, len(starts))
+        starts = starts or self.find_starts()[: first if self.budget else 1]
         if self.budget == 0:
             self.climb(starts or [self.draw_start()], 0)
             return
-        first = max(_FIRST_CHAINS if self.d <= 300 else 2 if self.d <= 600 else 1, len(starts))
         self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], self.quota)
         if self.agree() or len(self.chains) < _FIRST_CHAINS or self.spent > self.budget:
             return
         self.go_further(self.quota)
         if self.agree():
+            return
+        if self.spent > self.budget / 2:
+            self.go_on_from_best(int(self.budget / 2))
             return
         self.climb([self.draw_start() for _ in range(_POPULATION - len(self.chains))], 2 * self.quota)
         stale = 0
@@ -384,6 +396,15 @@ class _Search:
             best = self.best[0]
             self.cross(self.quota)
             stale = 0 if self.best[0] < best - TIE else stale + 1
+
+    def find_starts(self) -> list[Order]:
+        """Orders of the first chains where none are given; none under equal variances, which come with theirs."""
+        R, n, cost, unit, *_, most, _, _ = self.given
+        if unit is not None:
+            return []
+        orders = [explained_last(R)] if n > _ROWS_PER_COLUMN * self.d else []
+        orders.append(eliminate_from_end(R, n, cost, most, threads=self.threads, deadline=self.until))
+        return [self.obey(np.argsort(order)) for order in orders]
 
     def climb(self, starts: list[Order], work: int) -> None:
         """New chains, one from each start: downhill and on by kicks."""
@@ -401,6 +422,14 @@ class _Search:
         self.do(lambda k, flag: self.kick(self.chains[k], work, flag), len(self.chains))
         self.collect()
         self.reached = [chain.best()[0] for chain in self.chains]
+
+    def go_on_from_best(self, work: int) -> None:
+        """More kicks for the best chain alone: where descents are dear, others would only come near it."""
+        lowest = min(self.reached)
+        best = next(k for k, score in enumerate(self.reached) if score <= lowest + TIE)
+        self.do(lambda _, flag: self.kick(self.chains[best], work, flag), 1)
+        self.collect()
+        self.reached[best] = self.chains[best].best()[0]
 
     def cross(self, work: int) -> None:
         """One generation: each chain goes on from a child of two members of the population."""
@@ -435,14 +464,19 @@ class _Search:
             self.tell(self.best[0])
 
     def collect(self) -> None:
-        """Take the best orders of all chains into the population: distinct scores, lowest first."""
+        """Take the best orders of all chains into the population: distinct scores, lowest first.
+
+        Of ties the one that was met first stays: rounding, and so the units of the columns, must not choose.
+        """
         met = [*self.population, *(chain.best() for chain in self.chains)]
-        self.population = []
-        for score, order in sorted(met, key=lambda member: member[0]):
-            if score < inf and (not self.population or score > self.population[-1][0] + TIE):
-                self.population.append((score, order))
-        del self.population[_POPULATION:]
-        if self.population and self.population[0][0] < self.best[0]:
+        kept: list[int] = []
+        for place in sorted(range(len(met)), key=lambda k: met[k][0]):
+            if kept and met[place][0] <= met[kept[-1]][0] + TIE:
+                kept[-1] = min(kept[-1], place)
+            elif met[place][0] < inf:
+                kept.append(place)
+        self.population = [met[place] for place in kept[:_POPULATION]]
+        if self.population and self.population[0][0] < self.best[0] - TIE:
             self.best = self.population[0]
 
     @property
@@ -452,7 +486,7 @@ class _Search:
     @property
     def survey_work(self) -> float:
         """Work for a look around; where the clock ended the chains, what they did tells how much there is time for."""
-        return self.spent / (8 * _SURVEYS) if self.cut else self.budget / 8
+        return self.spent / 32 if self.cut else self.budget / 8
 
     def agree(self) -> bool:
         return max(self.reached) <= min(self.reached) + TIE
@@ -497,7 +531,7 @@ class _Search:
             look = self.budget > 0 and (not end.kind.stopped or (self.cut and end.kind is Ended.TIME_LIMIT))
             for left in reversed(range(_SURVEYS if look else 0)):
                 around = Neighbourhood(self, order, adjacency, score)
-                rivals = around.survey()
+                rivals = around.survey(to_the_end=not left)
                 if around.better is None or not left:
                     break
                 rivals, (score, adjacency) = None, around.better
@@ -569,6 +603,10 @@ class ScoreSearch(_Search):
         *_, allowed, required, precede, most, _, _ = self.given
         # Points are dear under these scores, branches few.
         self.rules = allowed, required, precede, most, DETOURS, _MOST_BRANCHES // 3
+
+    def find_starts(self) -> list[Order]:
+        """See _Search; another score's graph has another order."""
+        return []
 
     def score_sets(self, deadline: Deadline | None) -> Floats | None:
         """The scores of all sets of parents, where these are few enough for a proof: see `ScoredTables`."""

@@ -20,6 +20,8 @@ __all__ = ["MOST_ALTERNATIVES", "TIE", "Ground", "Neighbourhood", "share_left"]
 TIE = 1e-6
 """Scores that are closer are ties: equivalent graphs differ by rounding only."""
 MOST_ALTERNATIVES = 20
+# Parts of a survey that ends with something better.
+_PARTS = 6
 
 Order = NDArray[np.int32]
 
@@ -80,10 +82,13 @@ class Neighbourhood:
         self.near: list[tuple[float, Bools]] = []
         self.better: tuple[float, Bools] | None = None
 
-    def survey(self) -> Rivals:
-        """Margins and alternatives; ``better`` is a graph with a lower score if one was met."""
+    def survey(self, *, to_the_end: bool = True) -> Rivals:
+        """Margins and alternatives; ``better`` is a graph with a lower score if one was met.
+
+        Where it need not go to its end, it is made in parts and looks no further once one has met such a graph.
+        """
         self.weigh_population()
-        self.weigh_edges()
+        self.weigh_edges(to_the_end)
         self.near.sort(key=lambda pair: (pair[0], pair[1].tobytes()))
         if self.near and self.near[0][0] < -TIE:
             self.better = self.score + self.near[0][0], self.near[0][1]
@@ -100,28 +105,36 @@ class Neighbourhood:
                 search.chains[0].start(order)
                 self.near.append((score - self.score, search.chains[0].parents()))
 
-    def weigh_edges(self) -> None:
+    def weigh_edges(self, to_the_end: bool) -> None:
         """Every edge left out, and every one turned that the class compels, each repaired by moves near it."""
         search = self.search
         tasks = [(u, v, False) for u, v in np.argwhere(self.adjacency).tolist()]
         tasks += [(u, v, True) for u, v in np.argwhere(self.tried).tolist()]
         work = int(np.clip(search.survey_work / max(len(tasks), 1), 2e5, 5e6))
-        chains = search.chains  # each takes every so manieth task: what it does must not depend on the threads
+        parts = 1 if to_the_end else _PARTS
+        for part in range(parts):
+            self.weigh_part(tasks[part::parts], work)
+            if parts > 1 and any(excess < -TIE for excess, _ in self.near):
+                break
 
-        def weigh(k: int, flag: Flag) -> None:
-            chains[k].start(self.order, flag)
-            for u, v, turned in tasks[k :: len(chains)]:
-                excess = chains[k].rival(u, v, turned, work, TIE, flag) - self.score
-                if excess == inf:
-                    continue
-                if excess <= self.limit:
-                    self.near.append((excess, chains[k].parents()))
-                if turned:
-                    excess += search.price_of_edge(chains[k].parents_of(u), v, u)
-                margins = self.turned if turned else self.left_out
-                margins[u, v] = min(margins[u, v], max(excess, 0.0))
+    def weigh_part(self, tasks: list[tuple[int, int, bool]], work: int) -> None:
+        """Each chain takes every so manieth task: what it does must not depend on the threads."""
+        chains = self.search.chains
+        self.search.do(lambda k, flag: self.weigh(chains[k], tasks[k :: len(chains)], work, flag), len(chains))
 
-        search.do(weigh, len(chains))
+    def weigh(self, chain: OrderChain, tasks: list[tuple[int, int, bool]], work: int, flag: Flag) -> None:
+        """The best graphs near the answer with an edge turned, or left out, by one chain."""
+        chain.start(self.order, flag)
+        for u, v, turned in tasks:
+            excess = chain.rival(u, v, turned, work, TIE, flag) - self.score
+            if excess == inf:
+                continue
+            if excess <= self.limit:
+                self.near.append((excess, chain.parents()))
+            if turned:
+                excess += self.search.price_of_edge(chain.parents_of(u), v, u)
+            margins = self.turned if turned else self.left_out
+            margins[u, v] = min(margins[u, v], max(excess, 0.0))
 
     def distinct(self) -> tuple[Alternative, ...]:
         """One graph of each other class within the limit, best first."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from itertools import combinations
 from math import inf, log
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
 
 from acyclic._native import BlockChain, run_watched
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, LEVELS, Features
 from acyclic.data.kinds import Coding
 from acyclic.data.mask import Mask
@@ -25,9 +27,15 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.discrete.fitted import LINEAR, Fitted, World, encode_rows, in_own_order
+from acyclic.discrete.joint import LARGEST_JOINT, JointSearch, score_all_sets
 from acyclic.discrete.search import FoundGraph, ScoreSearch, canonical_order
 from acyclic.discrete.selection import ParentCriterion, checked_order
+from acyclic.graphs.cycles import sort_topologically
+from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import extend_consistently
+from acyclic.graphs.reachability import find_reached
 from acyclic.scores.blocks import BlockScore, Family, Mechanisms
+from acyclic.scores.joint import MOST_JOINT_ROWS, JointScore
 from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Floats, Integers, Kind
 
@@ -42,6 +50,8 @@ MOST_ROWS, FEWEST_SAMPLED, MOST_PRODUCTS = 100_000, 5_000, 2e10
 _MOST_FITS = 2500
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
 _CONVINCING, _MISSED = 3, 0.1
+# Products of two columns are those of numbers up to so many deviations: one wild row must not make an interaction.
+_CLIP = 3.0
 
 
 class Worlds:
@@ -73,6 +83,7 @@ class Worlds:
         self.parents = ParentCriterion.of(moments, penalty, mask, max_parents)
         self.canon = canonical_order(self.parents.correlation, self.names)
         self.back = np.argsort(self.canon)
+        self.is_free = mask is None or mask.is_free
         kinds = dict(zip(table.names, table.kinds))
         self.codings = tuple(
             table.codings[name] if kinds[name] is Kind.CATEGORICAL and name in table.codings else None
@@ -96,6 +107,12 @@ class Worlds:
             found += [World("curved", "gaussian"), *([World("curved", "any")] * shaped)]
         return found
 
+    @property
+    def may_interact(self) -> bool:
+        """Whether joint functions are looked for: of few columns of numbers, and of rows that need no sample."""
+        few = 3 <= len(self.names) <= LARGEST_JOINT and not any(self.counts)
+        return few and FEWEST_ROWS_FOR_CURVES <= len(self.rows) <= MOST_JOINT_ROWS and not self.is_sample
+
     def score(self, world: World) -> BlockScore:
         """The score of a world, over columns in canonical order."""
         if world not in self._scores:
@@ -107,6 +124,16 @@ class Worlds:
                 self._features[world.mechanisms], rows, self.penalty, repeats=self.repeats
             )
         return self._scores[world]
+
+    def settle_order(self, graph: Bools) -> Integers:
+        """An order of a graph of lines that its class alone decides: which of its graphs was found is up to rounding.
+
+        Where knowledge is obeyed not all of them are allowed, and it is an order of the graph itself.
+        """
+        inward = graph[np.ix_(self.canon, self.canon)]
+        if self.is_free:
+            inward = extend_consistently(Dag(inward).cpdag())
+        return self.canon[sort_topologically(inward)]
 
     def look(self, world: World, order: ArrayLike, deadline: Deadline | None = None) -> float:
         """The score of the best parents of an order; raises Stopped when the deadline passes."""
@@ -130,12 +157,33 @@ class Worlds:
         """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`."""
         given = [checked_order(start, self.names) for start in starts]
         options = effort, threads, deadline, tell, random_state
+        if world.mechanisms == "joint":
+            return self._search_joint(world, given, options)
         with _BlockSearch(self.score(world), self.parents, self.canon, *options) as search:
             order, adjacency, total, rivals, end = search.find(given)
             fitted = search.fit(order, adjacency, self.codings)
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
         return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+
+    def _search_joint(self, world: World, starts: list[Integers], options: tuple[Any, ...]) -> Answer:
+        with JointSearch(self.joint, self.parents, self.canon, *options) as search:
+            order, _, total, rivals, end = search.find(starts)
+        features, families = in_own_order(self.joint.additive.features, search.families, self.canon, self.back)
+        fitted = Fitted(features, families, self.codings)
+        tried = (), 0, 0
+        weights = fitted.slopes(self.rows)
+        return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+
+    @cached_property
+    def joint(self) -> JointScore:
+        """The score of functions of all parents together, over columns in canonical order.
+
+        Of rows drawn with replacement it is that of the different ones: a process explains whatever is there twice.
+        """
+        rows = self.sorted_rows if self.repeats == 1 else np.unique(self.sorted_rows, axis=0)
+        shared = self.score(World("curved")) if self.repeats == 1 and len(rows) <= MOST_JOINT_ROWS else None
+        return JointScore(rows, self.penalty, additive=shared)
 
 
 def _sample(table: Table) -> Floats:
@@ -171,18 +219,8 @@ class _BlockSearch(ScoreSearch):
         ways = np.log1p([len(levels) for levels in self.score.features.levels])
         if np.exp(others @ ways).sum() > _MOST_FITS:
             return None
-        scores = np.full((self.d, 2 ** (self.d - 1)), np.inf)
-        for j, row in enumerate(others):
-            wanted = set() if required is None else set(np.flatnonzero(required[j]).tolist())
-            row = row | np.isin(np.arange(self.d), list(wanted))
-            for size in range(len(wanted), min(int(row.sum()), most) + 1):
-                for parents in combinations(np.flatnonzero(row).tolist(), size):
-                    if wanted <= set(parents):
-                        place = sum(1 << (i - (i > j)) for i in parents)
-                        scores[j, place] = self.score.family(j, parents, most=inf).score
-                if deadline is not None:
-                    deadline.check()
-        return scores
+        best = partial(self.score.family, most=inf)
+        return score_all_sets(self.d, (allowed, required, most), lambda j, given: best(j, given).score, deadline)
 
     def fit(self, order: Integers, outward: Bools, codings: tuple[Coding | None, ...]) -> Fitted:
         """The mechanisms of a graph and its order over the columns in their own order."""
@@ -203,16 +241,23 @@ class _BlockSearch(ScoreSearch):
 
 
 def choose_world(
-    worlds: Worlds, linear: FoundGraph, deadline: Deadline | None = None, **options: Any
+    worlds: Worlds,
+    linear: FoundGraph,
+    deadline: Deadline | None = None,
+    *,
+    near: ArrayLike | None = None,
+    **options: Any,
 ) -> tuple[Answer | None, dict[World, float]]:
     """The answer of the world with the lowest score, None if that is the linear Gaussian one, and the scores.
 
     It goes from one world to the next: of those that were not searched, the one that gains most over the world of the
     best answer so far, in the best parents of one of a few orders, as long as that is more than log n. A linear
     Gaussian table ends it with a few looks. The shape of the noise is left out where a column is a category: the
-    numbers of its levels have none, so that it would orient every edge between the two.
+    numbers of its levels have none, so that it would orient every edge between the two. ``near`` is an order from which
+    joint functions are looked for, where that of the best answer will not do.
     """
     n = worlds.parents.n
+    linear = replace(linear, order=worlds.settle_order(linear.weights != 0))
     if worlds.is_sample:  # scores of as many rows are compared
         linear = replace(linear, score=worlds.look(LINEAR, linear.order, deadline))
     scores, best, found, now = {LINEAR: linear.score}, None, linear, LINEAR
@@ -236,9 +281,21 @@ def choose_world(
             best, found, now = answer, answer.found, world
         if answer.found.end.kind.stopped:
             return best, scores
-    if best is None or not best.fitted.curved.any():
-        return best, scores
-    return _straighten(worlds, best, linear, scores, deadline=deadline, **options), scores
+    if best is not None and best.world == World("curved", "any"):
+        best = _quieten(worlds, best, scores, deadline=deadline, **options)
+    if best is not None and best.fitted.curved.any():
+        best = _straighten(worlds, best, linear, scores, deadline=deadline, **options)
+    start = (linear if best is None else best.found).order if near is None else near
+    return _interact(worlds, best, linear, scores, start, deadline=deadline, **options), scores
+
+
+def _quieten(worlds: Worlds, best: Answer, scores: dict[World, float], **options: Any) -> Answer:
+    """The answer with normal noise where other shapes gain no more than log n: one look may lead past that world."""
+    if -sum(family.shape for family in best.fitted.families) > log(worlds.parents.n):
+        return best
+    answer = worlds.search(World("curved"), [best.found.order], **options)
+    scores[answer.world] = min(answer.found.score, scores.get(answer.world, np.inf))
+    return answer if answer.found.score < best.found.score + log(worlds.parents.n) else best
 
 
 def _straighten(
@@ -257,3 +314,49 @@ def _straighten(
     scores[world] = min(answer.found.score, scores.get(world, np.inf))
     least = max(least, _MISSED * (linear.score - answer.found.score))
     return answer if answer.found.score < best.found.score + least else best
+
+
+def _interact(
+    worlds: Worlds,
+    best: Answer | None,
+    linear: FoundGraph,
+    scores: dict[World, float],
+    start: ArrayLike,
+    **options: Any,
+) -> Answer | None:
+    """The answer with joint functions where curves that add up leave something to explain, and these do."""
+    found = linear if best is None else best.found
+    if not worlds.may_interact or not _shows_interaction(worlds, found):
+        return best
+    world = World("joint")
+    answer = worlds.search(world, [start], **options)
+    scores[world] = answer.found.score
+    least, share = _CONVINCING * log(worlds.parents.n), worlds.joint.n / worlds.parents.n
+    return answer if answer.fitted.together.any() and answer.found.score < share * found.score - least else best
+
+
+def _shows_interaction(worlds: Worlds, found: FoundGraph) -> bool:
+    """Whether what the parents leave of some column goes with a product of two, which a joint function confirms.
+
+    The products are a look that costs next to nothing; a joint function of the parents and these two is a second one.
+    """
+    edges, joint, n = found.weights != 0, worlds.joint, worlds.joint.n
+    edges, d = edges[np.ix_(worlds.canon, worlds.canon)], len(edges)
+    Z = np.clip(joint.Z, -_CLIP, _CLIP)
+    pairs = np.array(list(combinations(range(d), 2)))
+    products = Z[:, pairs[:, 0]] * Z[:, pairs[:, 1]]
+    products = (products - products.mean(axis=0)) / np.maximum(products.std(axis=0), EXPLAINED)
+    limit = log(n) + 2 * log(d * len(pairs))
+    for j in range(d):
+        family = joint.additive.family(j, np.flatnonzero(edges[:, j]).tolist(), most=1)
+        left = np.clip(joint.additive.residual(j, family, joint.rows), -_CLIP, _CLIP)
+        gains = n * ((left - left.mean()) @ products / n / max(left.std(), EXPLAINED)) ** 2
+        # What follows from a column goes with it in ways that no sum of curves has, wherever its causes add up.
+        gains[(pairs == j).any(axis=1) | find_reached(edges, [j])[pairs].any(axis=1)] = 0.0
+        strongest = int(np.argmax(gains))
+        if gains[strongest] > limit:
+            both = tuple(sorted({*family.parents, *pairs[strongest].tolist()}))
+            usual = min(family.score, joint.additive.family(j, both, most=1).score)
+            if joint.rough(j, both)[0] < usual - log(n):
+                return True
+    return False

@@ -26,6 +26,7 @@ from acyclic.facts import Caution, Empty, Fact, Orientation, Removal, Standing
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import apply_meek_rules, find_compelled
 from acyclic.graphs.pruning import Pruned, threshold_components, threshold_until_acyclic
+from acyclic.judging.deciding import decided_beyond, find_worth
 from acyclic.judging.verdict import Margin, Pair, Verdict
 from acyclic.running import Solution
 from acyclic.types import Bools, Floats
@@ -60,6 +61,8 @@ class Found:
     cautions : tuple of Fact of Caution
     rivals : Rivals, optional
         What the search met beside the graph of the solution's weights, if it compares graphs by a score.
+    paid : float, optional
+        What a parent cost, if that score is of lines and normal noise.
     by_edge : mapping of (source, target), by their positions, to Orientation
         What the method rests on for single edges, where that is not the same for all.
     mechanisms : Fitted or Distributions, optional
@@ -78,6 +81,7 @@ class Found:
     cautions: tuple[Fact[Caution], ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     rivals: Rivals | None = None
+    paid: float | None = None
     by_edge: Mapping[tuple[int, int], Orientation] = field(default_factory=dict)
     mechanisms: Fitted | Distributions | None = None
 
@@ -104,10 +108,10 @@ def judge(table: Table, mask: Mask, found: Found) -> Judged:
     graph = Dag(final, table.names)
     rivals = keep_rivals(found.rivals, found.solution.weights != 0, graph.adjacency)
     near = log(max(table.moments.n, 1))
-    # A turned edge mostly takes one more. By simulated tables 3.5 % of the directions that are ahead by more than log n
-    # are wrong, and 1.3 % of those ahead by what an edge costs (benchmarks/margins.py).
-    price = near + 2 * log(graph.n_nodes)
-    near_ties = None if rivals is None else rivals.turned <= price
+    paid = None if rivals is None else found.paid
+    worth = None if paid is None else find_worth(table.moments, final, mask)
+    firm = decided_beyond(table.moments, paid, worth)
+    near_ties = None if rivals is None else rivals.turned <= firm
     support = orient_edges(graph, mask, found.orientation, near_ties, found.by_edge)
     margins = {} if rivals is None else _name_margins(graph, rivals)
     verdict = Verdict(
@@ -123,11 +127,11 @@ def judge(table: Table, mask: Mask, found: Found) -> Judged:
         removed=tuple(removed),
         empty=None if graph.n_edges else _explain_empty(table.moments, mask, found, weights, removed),
         notes=table.notes,
-        cautions=(*cautions, *found.cautions, *_count_open(found.orientation, support, margins, near, price)),
+        cautions=(*cautions, *found.cautions, *_count_open(found.orientation, support, margins, near, firm)),
         support=support,
-        standing=() if rivals is None else _compare(rivals, near),
+        standing=() if rivals is None else (*_compare(rivals, near), *_say_price(paid, worth)),
         margins=margins,
-        details=dict(found.details),
+        details={**found.details, **({} if rivals is None else {"a direction is decided beyond": firm})},
     )
     return Judged(graph, verdict, rivals)
 
@@ -231,20 +235,24 @@ def _compare(rivals: Rivals, near: float) -> tuple[Fact[Standing], ...]:
     return tuple(said)
 
 
+def _say_price(paid: float | None, worth: float | None) -> tuple[Fact[Standing], ...]:
+    return () if paid is None or worth is None else (Fact.of(Standing.PRICED, price=paid, worth=worth),)
+
+
 def _count_open(
     orientation: Orientation,
     support: Mapping[Pair, Orientation],
     margins: Mapping[Pair, Margin],
     near: float,
-    price: float,
+    firm: float,
 ) -> list[Fact[Caution]]:
     """How many edges are firm, how many are near-ties, and how many point either way."""
     edges, kinds, said = len(support), list(support.values()), []
     if edges and orientation is Orientation.INDEPENDENCE:
-        firm, free = kinds.count(Orientation.INDEPENDENCE), kinds.count(Orientation.UNDETERMINED)
-        said.append(Fact.of(Caution.CLASS_ONLY, compelled=firm, edges=edges, open=free))
+        compelled, free = kinds.count(Orientation.INDEPENDENCE), kinds.count(Orientation.UNDETERMINED)
+        said.append(Fact.of(Caution.CLASS_ONLY, compelled=compelled, edges=edges, open=free))
     if ties := sum(kind.is_near_tie for kind in kinds):
-        said.append(Fact.of(Caution.NEAR_TIES, count=ties, edges=edges, limit=price))
+        said.append(Fact.of(Caution.NEAR_TIES, count=ties, edges=edges, limit=firm))
     if weak := sum(margin.left_out is not None and margin.left_out <= near for margin in margins.values()):
         said.append(Fact.of(Caution.DISPENSABLE, count=weak, edges=edges, limit=near))
     return said

@@ -44,7 +44,6 @@ SHARED = (
 # Directions that another unit for a column can turn, and those that rest on nothing but an order.
 UNIT_BOUND = (Orientation.EQUAL_VARIANCES, Orientation.VARIANCE_ORDER, Orientation.LOSS, Orientation.GENERATIVE)
 BARE_ORDERS = (Orientation.VARIANCE_ORDER, Orientation.R2_ORDER)
-NOT_LINEAR = (Orientation.CURVATURE, Orientation.MEAN_AND_SCALE)
 MOST_STEPS, MOST_STRONGEST = 3, 3
 
 
@@ -141,7 +140,7 @@ def _weigh_edges(evidence: Evidence) -> list[Fact[Ground]]:
     """How many links and directions are firm."""
     rows = evidence.rows
     if evidence.draws:
-        claimed = [row for row in rows if _is_claimed(row)]
+        claimed = [row for row in rows if Orientation(row["support"]).is_claimed]
         if all(row.get("probability") is not None for row in rows):
             return _expect(rows, claimed, evidence.draws)
         links = sum(row["either_way"] >= FIRM for row in rows)
@@ -167,12 +166,6 @@ def _expect(rows: Sequence[Mapping[str, Any]], claimed: Sequence[Mapping[str, An
     return said
 
 
-def _is_claimed(row: Mapping[str, Any]) -> bool:
-    """Whether the data, and not prior knowledge, are said to decide the direction."""
-    support = Orientation(row["support"])
-    return support.is_decided and support is not Orientation.KNOWLEDGE
-
-
 def _weigh_audit(verdict: Verdict, evidence: Evidence) -> list[Fact[Ground]]:
     """What units and residuals say against what is claimed; doubts about directions that are left open say nothing."""
     said = []
@@ -182,9 +175,9 @@ def _weigh_audit(verdict: Verdict, evidence: Evidence) -> list[Fact[Ground]]:
     bound = sum(support in UNIT_BOUND for support in supports)
     if bare or (bound and kinds & {Doubt.UNEQUAL_VARIANCES, Doubt.STANDARDIZED}):
         said.append(Fact.of(Ground.UNITS_DOUBTED, count=bare or bound))
-    if _is_linear(verdict, supports):
-        misfit = [doubt for doubt in evidence.doubts if doubt.kind in (Doubt.BENT, Doubt.SPREADING)]
-        said += [Fact.of(Ground.MODEL_DOUBTED, *doubt.about, count=doubt["count"]) for doubt in misfit]
+    said += [
+        Fact.of(Ground.MODEL_DOUBTED, *doubt.about, count=doubt["count"]) for doubt in _find_misfits(verdict, evidence)
+    ]
     free = [row for row, support in zip(evidence.rows, supports) if support not in UNIT_BOUND]
     if moved := sum((row["source"], row["target"]) in evidence.unsteady for row in free):
         said.append(Fact.of(Ground.UNITS_MATTER, count=moved, of=len(evidence.rows)))
@@ -205,10 +198,17 @@ def _weigh_claims(evidence: Evidence) -> list[Fact[Ground]]:
     return [Fact.of(Ground.IMPLICATIONS_HOLD, claims=evidence.claims, p=evidence.p_value)]
 
 
-def _is_linear(verdict: Verdict, supports: Sequence[Orientation]) -> bool:
-    """Whether lines were claimed: where curves were found, that a line does not fit is no news."""
-    curved = verdict.settings.get("mechanisms", "linear") != "linear"
-    return not curved and not any(support in NOT_LINEAR for support in (verdict.orientation, *supports))
+def _find_misfits(verdict: Verdict, evidence: Evidence) -> list[Fact[Doubt]]:
+    """What residuals have against the learned mechanisms; that a spread changes is no news where it is learned too."""
+    spreads = verdict.orientation is Orientation.MEAN_AND_SCALE
+    kinds = (Doubt.BENT,) if spreads else (Doubt.BENT, Doubt.SPREADING)
+    return [doubt for doubt in evidence.doubts if doubt.kind in kinds]
+
+
+def _is_linear(verdict: Verdict) -> bool:
+    """Whether all mechanisms were taken to be lines."""
+    curved = verdict.orientation in (Orientation.CURVATURE, Orientation.MEAN_AND_SCALE)
+    return not curved and verdict.settings.get("mechanisms", "linear") == "linear"
 
 
 def _weigh_search(verdict: Verdict) -> list[Fact[Ground]]:
@@ -242,7 +242,8 @@ def _find_steps(verdict: Verdict, evidence: Evidence, grounds: Sequence[Fact[Gro
     if Ground.KNOWLEDGE_AGAINST_DATA in kinds:
         said.append(Fact.of(Step.CHECK_KNOWLEDGE))
     if Ground.MODEL_DOUBTED in kinds:
-        said.append(Fact(Step.OTHER_MODEL, kinds[Ground.MODEL_DOUBTED].about))
+        step = Step.OTHER_MODEL if _is_linear(verdict) else Step.LOOK_AT_ROWS
+        said.append(Fact(step, kinds[Ground.MODEL_DOUBTED].about))
     if Ground.IMPLICATIONS_BROKEN in kinds and evidence.hidden:
         said.append(Fact.of(Step.HIDDEN_CAUSE, *evidence.hidden[0]))
     if Ground.FEW_ROWS in kinds:
@@ -301,7 +302,7 @@ def _find_weakest(evidence: Evidence) -> list[Fact[Step]]:
         weak = sorted(known, key=lambda row: row["left_out"])[:1]
         return [Fact.of(Step.CHECK_LINK, row["source"], row["target"], margin=row["left_out"]) for row in weak]
     links = sorted((row["either_way"], row["source"], row["target"]) for row in rows)
-    claimed = [row for row in rows if _is_claimed(row) and row["either_way"] > 0]
+    claimed = [row for row in rows if Orientation(row["support"]).is_claimed and row["either_way"] > 0]
     ways = sorted((row["this_way"] / row["either_way"], row["source"], row["target"]) for row in claimed)
     return [
         Fact.of(kind, *ends, share=share)

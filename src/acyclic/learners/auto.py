@@ -9,15 +9,14 @@ from functools import cached_property
 from math import nan
 from typing import Any, ClassVar
 
-import numpy as np
-
 from acyclic.data.features import FEWEST_ROWS_FOR_CURVES
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table, explain_no_rows
 from acyclic.discrete.fitted import LINEAR, World
-from acyclic.discrete.order import equal_variance_order, polish
+from acyclic.discrete.mixed import polish_mixed
+from acyclic.discrete.order import polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
@@ -32,7 +31,8 @@ from acyclic.learners.equal_variance import EqualVariance
 from acyclic.learners.golem import Golem
 from acyclic.learners.ordering import (
     EFFORT,
-    PENALTY_OR_EFFECTS,
+    PENALTY_OR_ADAPTIVE,
+    caution_together,
     caution_uncompared,
     name_penalty,
     order_of_start,
@@ -66,9 +66,10 @@ class Auto(DagLearner):
     the Gaussian BIC follows, which sees correlations only, proved best up to 20 columns and by several chains of a
     search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves (up to 200
     columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best graph of
-    that world is the answer. Categories of more than two levels enter by their levels, and a table of categories alone
-    is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where independence alone
-    decides.
+    that world is the answer. Up to ten columns and 5000 rows, functions of all parents together are looked for where
+    curves that add up leave something that goes with products of columns. Categories of more than two levels enter by
+    their levels, and a table of categories alone is counted. ``rivals_`` tells how far the answer is ahead of others,
+    ``cpdag_`` its class where independence alone decides.
 
     Parameters
     ----------
@@ -79,10 +80,10 @@ class Auto(DagLearner):
         How much to search where units carry no information: 1 is a second or two for 50 columns; 0 only goes downhill
         from one order. None is 1, or with a time limit as much as it allows: until many generations of orders found
         nothing better, or the limit is near. Under equal variances with few rows, a tenth of it.
-    penalty : {"ebic", "bic", "strong", "effects"} or float
+    penalty : {"ebic", "bic", "strong", "adaptive"} or float
         Price of a parent, in units of −2 log-likelihood: that of the extended BIC by default, which few false edges
-        pass at any number of columns; see `price_of_parent`. "effects" lowers it where effects are small and
-        conditional independence decides; see `price_by_effects`.
+        pass at any number of columns; see `price_of_parent`. "adaptive" lowers it where effects are small or
+        edges many, and conditional independence decides; see `price_by_evidence`.
     outliers : {"set-aside", "keep"}
         Whether rows that are far from all others are left out, with a note, lest they make edges, curves and arrows;
         heavy tails alone are none: see `acyclic.data.outliers`.
@@ -107,8 +108,9 @@ class Auto(DagLearner):
     """
 
     method = "auto"
+    version = 2
     kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
-    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_EFFECTS, "effort": EFFORT}
+    RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_ADAPTIVE, "effort": EFFORT}
 
     def __init__(
         self,
@@ -158,9 +160,14 @@ class Auto(DagLearner):
                 **name_penalty(self.penalty),
             },
             threshold=self.threshold,
-            cautions=(*_caution(table.moments, best, self.threshold), *run.caution_worlds()),
+            cautions=(
+                *_caution(table.moments, best, self.threshold),
+                *run.caution_worlds(),
+                *caution_together(None if run.answer is None else run.answer.fitted, table.names),
+            ),
             details={**_details(run.price, best), **run.describe_worlds()},
             rivals=run.rivals,
+            paid=run.price if run.answer is None else None,
             by_edge={} if run.answer is None else orient_by_edge(run.answer.fitted),
             mechanisms=None if run.answer is None else run.answer.fitted,
         )
@@ -191,8 +198,8 @@ class _Run:
     ) -> None:
         self.table, self.moments, self.mask, self.monitor, self.seed = table, table.moments, mask, monitor, seed
         self.effort, self.penalty, self.near = effort, penalty, near
-        # Until a first graph says how large effects are.
-        usual: PenaltyRule = "ebic" if penalty == "effects" else penalty
+        # Until a first graph says how many edges there are, and how strong.
+        usual: PenaltyRule = "ebic" if penalty == "adaptive" else penalty
         self.price = price_of_parent(usual, self.moments.n, len(self.moments.names))
         self.best: _Candidate | None = None
         self.rivals: Rivals | None = None
@@ -254,13 +261,8 @@ class _Run:
     def _search_unequal(self, state: State, start: _Candidate) -> None:
         """Search by what correlations alone say; the start does not depend on units either."""
         moments, starts = self.moments, [] if self.near is None else [self.near]
-        effort: float | None = 0.0
-        if self.near is None:
-            effort = self.effort
-            if len(moments.names) <= MANY_COLUMNS:  # the search of many columns has a start of its own
-                starts = [equal_variance_order(moments.standardized(), self.mask, deadline=self.monitor.deadline)]
-        first = starts[0] if starts else np.arange(len(moments.names))
-        self.price = resolve_price(self.penalty, moments, first, self.mask, self.monitor.deadline)
+        effort = self.effort if self.near is None else 0.0
+        self.price = resolve_price(self.penalty, moments, starts, self.mask, self.monitor.deadline)
         self.__dict__.pop("worlds", None)  # the price may be another one than that of the first look
         found = search_graph(moments, starts, self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
@@ -268,6 +270,7 @@ class _Run:
         self._accept(state, replace(self.weigh(found.weights, equal=False), test=start.test), found.end)
         if not found.end.kind.stopped:
             self._choose_world(state, start, found, effort)
+            self._polish_mixed(state, start, found)
 
     def weigh(self, weights: Floats, *, equal: bool) -> _Candidate:
         """What weights cost, and whether their residuals have equal variances."""
@@ -284,12 +287,31 @@ class _Run:
         self._accept(state, start, answer.found.end)
         if not answer.found.end.kind.stopped:
             self._choose_world(state, start, answer.found, effort)
+            self._polish_mixed(state, start, answer.found)
+
+    def _polish_mixed(self, state: State, start: _Candidate, linear: FoundGraph) -> None:
+        """Go on under the likelihoods of the columns' own kinds, where there are categories."""
+        if self.near is not None or state.end is not None or self.effort == 0 or not self._has_worlds:
+            return
+        graphs, curved = [linear.weights != 0], False
+        if self.answer is not None:
+            curved = bool(self.answer.fitted.curved.any())
+            graphs.append(self.answer.fitted.adjacency)
+        others = [] if linear.rivals is None else [other.adjacency for other in linear.rivals.alternatives]
+        polished = polish_mixed(self.worlds, graphs, others, curved=curved, deadline=self.monitor.deadline)
+        if polished is not None:
+            self.answer, self.scores = polished
+            self.rivals = self.answer.found.rivals
+            other = self.weigh(self.answer.found.weights, equal=False)
+            self._accept(state, replace(other, test=start.test), self.answer.found.end)
 
     def _choose_world(self, state: State, start: _Candidate, linear: FoundGraph, effort: float | None) -> None:
         """Go on where curves or the shape of the noise explain more than lines and normal noise."""
         if not self._has_worlds:
             return
-        answer, self.scores = choose_world(self.worlds, linear, effort=effort, **self._options(state, mask=False))
+        answer, self.scores = choose_world(
+            self.worlds, linear, near=self.near, effort=effort, **self._options(state, mask=False)
+        )
         if answer is not None:
             self.answer, self.rivals = answer, answer.found.rivals
             other = self.weigh(answer.found.weights, equal=False)

@@ -61,6 +61,7 @@ class Cam(DagLearner):
     """
 
     method = "cam"
+    version = 2
     RANGES: ClassVar[Mapping[str, Range]] = {"cutoff": number(least=0, most=1)}
 
     def __init__(

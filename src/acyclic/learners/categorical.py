@@ -66,8 +66,8 @@ def find_by_counts(
         As in `CountScore.of`.
     """
     penalty: PenaltyChoice = learner.penalty
-    if penalty == "effects":
-        said = "penalty 'effects' is for numbers; give 'ebic', 'bic', 'strong' or a number for a table of categories"
+    if penalty == "adaptive":
+        said = "penalty 'adaptive' is for numbers; give 'ebic', 'bic', 'strong' or a number for a table of categories"
         raise InputError(said)
     if mask.has_bounds:
         raise InputError(

@@ -14,7 +14,7 @@ import numpy as np
 from acyclic.data.features import Curves, Indicators
 from acyclic.data.kinds import Coding
 from acyclic.data.model import Model
-from acyclic.data.parts import Category, Counted, Number, Steps
+from acyclic.data.parts import Category, Counted, Number, Steps, Waves
 from acyclic.discrete.fitted import Fitted
 from acyclic.learners.modelling import Learned, Logit, count_rows, level_numbers
 from acyclic.ranges import NONE, SHARE, TEXT, Range, each, member, number, record
@@ -27,6 +27,8 @@ __all__ = ["SHAPE", "EdgeEffect", "Form", "describe_edges"]
 POINTS: Final = 41
 # Rows over which probabilities are averaged, and on which log-odds are fitted without a parent.
 _AVERAGED, _REFITTED = 400, 4000
+# Values of a parent over which a joint function is averaged.
+_PLACES: Final = 15
 # Levels of a category that are told of, those that change most; coefficients beyond which errors are not.
 _MOST_LEVELS, _MOST_COEFFICIENTS = 6, 400
 # Between these quantiles of its rows a number is told of: beyond them curves are constant.
@@ -176,8 +178,13 @@ class _Scene:
         return BlockScore.on(self.learned.mechanisms.features, None)
 
     def describe_number(self, j: int) -> list[EdgeEffect]:
-        mechanism, regression = self.model.mechanisms[j], self._regression(j)
+        mechanism = self.model.mechanisms[j]
         assert isinstance(mechanism, Number)
+        if mechanism.together is not None:
+            return [
+                self._describe_part(mechanism.together, mechanism.parents, k, j) for k in range(len(mechanism.parents))
+            ]
+        regression = self._regression(j)
         shares = regression.shares()
         told = []
         for k, (i, term) in enumerate(zip(mechanism.parents, mechanism.terms)):
@@ -203,6 +210,29 @@ class _Scene:
                 )
             )
         return told
+
+    def _describe_part(self, function: Waves, parents: tuple[int, ...], k: int, j: int) -> EdgeEffect:
+        """A parent in a joint function: its curve with the others at their means, and what it changes at all places."""
+        assert self.learned.rows is not None
+        i, X = parents[k], draw_rows(self.learned.rows, _AVERAGED)[:, list(parents)]
+        places, own = self._places(i)[0], X[:, k]
+
+        def at(values: Floats) -> Floats:
+            moved = np.tile(self.mean[list(parents)], (len(values), 1))
+            moved[:, k] = values
+            return function(moved)
+
+        moved = np.repeat(X, _PLACES, axis=0)
+        moved[:, k] = np.tile(np.quantile(own, (np.arange(_PLACES) + 0.5) / _PLACES), len(X))
+        changed = function(X) - function(moved).reshape(len(X), _PLACES).mean(axis=1)
+        variance = self.deviations[j] ** 2
+        return EdgeEffect(
+            Form.CURVE,
+            _round(min(float((changed**2).mean()) / variance, 1.0)) if variance > 0 else 0.0,
+            self._standardised(float(function.slopes(X)[:, k].mean()), i, j),
+            at=self._called(i, places),
+            values=(_list(at(places) - at(own).mean()),),
+        )
 
     def _regression(self, j: int) -> _Regression:
         mechanisms, parents = self.learned.mechanisms, list(self.model.mechanisms[j].parents)

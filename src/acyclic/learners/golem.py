@@ -13,7 +13,7 @@ from acyclic._native.watching import LONG
 from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.soft_penalty import SoftPenalty
 from acyclic.continuous.minimisers import ON_THE_WAY, STEPS_ALONE, Adam, lbfgs, proximal_newton
-from acyclic.continuous.problem import Minimiser, Penalty, Problem
+from acyclic.continuous.problem import H_OF, Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
@@ -58,6 +58,8 @@ class Golem(ContinuousLearner):
         Weight of the L1 term; the published 0.02 for equal and 0.002 for unequal noise if left out, 0.05 for CoLiDE.
     mcp : float, optional
         γ of the minimax concave penalty in the place of the L1 term, as for `Notears`.
+    h_of : {"squares", "absolute"}
+        What h takes, W∘W or |W|, as for `Notears`.
     h_weight : float
         Weight of the constraint.
     threshold : float
@@ -69,8 +71,8 @@ class Golem(ContinuousLearner):
         Settings of Adam.
     detour : float, optional
         How many times ``h_weight`` the weight of a first minimisation is, from which the one that counts starts; 1 for
-        none, as published. If left out, 10 under proximal Newton, whose long steps from zero may leave the valley that
-        small ones follow, and 1 under the others.
+        none, as published. If left out, 10 under proximal Newton from zero, whose long steps may leave the valley that
+        small ones follow, and 1 under the others and from a ``start``.
     pruning, start, knowledge, time_limit, callback, checkpoint, n_jobs
         As for `Notears`.
 
@@ -88,6 +90,7 @@ class Golem(ContinuousLearner):
         "loss": one_of("likelihood", "colide"),
         "l1": number(least=0) | NONE,
         "mcp": number(above=0) | NONE,
+        "h_of": one_of(*H_OF),
         "h_weight": number(above=0),
         "inner": one_of("proximal-newton", "adam", "lbfgs"),
         "steps": whole(least=1),
@@ -103,6 +106,7 @@ class Golem(ContinuousLearner):
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
         mcp: float | None = None,
+        h_of: str = "squares",
         h_weight: float = 5.0,
         threshold: float = 0.3,
         inner: str = "proximal-newton",
@@ -122,6 +126,7 @@ class Golem(ContinuousLearner):
         self.constraint = constraint
         self.l1 = l1
         self.mcp = mcp
+        self.h_of = h_of
         self.h_weight = h_weight
         self.threshold = threshold
         self.inner = inner
@@ -147,7 +152,7 @@ class Golem(ContinuousLearner):
     def _detour(self) -> float:
         if self.detour is not None:
             return self.detour
-        return DETOUR if self.inner == "proximal-newton" else 1.0
+        return DETOUR if self.inner == "proximal-newton" and self.start is None else 1.0
 
     def _l1(self, noise: str) -> float:
         if self.l1 is not None:
@@ -156,7 +161,7 @@ class Golem(ContinuousLearner):
 
     def _problem(self, noise: str, moments: Moments, mask: Mask) -> Problem:
         score, l1 = SCORES[self.loss, noise](moments), self._l1(noise)
-        return Problem(with_mcp(score, l1, self.mcp, mask), constraint(self.constraint), l1, mask)
+        return Problem(with_mcp(score, l1, self.mcp, mask), constraint(self.constraint), l1, mask, self.h_of)
 
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         noises = ["equal"] if self.noise == "equal" else ["equal", "unequal"]
@@ -178,4 +183,5 @@ class Golem(ContinuousLearner):
         detour = {"detour": self._detour()} if self._detour() > 1 else {}
         told = {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise), **detour}
         loss = {"loss": self.loss} if self.loss != "likelihood" else {}
-        return orientation, {**told, **loss, **({} if self.mcp is None else {"mcp": self.mcp})}
+        mcp = {} if self.mcp is None else {"mcp": self.mcp}
+        return orientation, {**told, **loss, **mcp, **({} if self.h_of == "squares" else {"h_of": self.h_of})}

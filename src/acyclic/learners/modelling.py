@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import log
@@ -119,14 +119,28 @@ def _fit_column(learned: Learned, j: int, deviation: float) -> Mechanism:
     if coding is not None:
         assert learned.rows is not None
         return _fit_category(learned, j, parents, len(coding.levels))
-    offset, terms = _find_terms(learned, j, parents)
-    steps = tuple(_on_codes(term, learned.codings[i]) for i, term in zip(parents, terms))
-    plain = Number(parents, steps, offset, Normal(deviation))
+    if (plain := _read_together(learned, j, deviation)) is None:
+        plain = _read_terms(learned, j, parents, deviation)
     rows = learned.rows
     if rows is None or len(learned.edges) > _MOST_SHAPED:
         return plain
     residual = rows[:, j] - plain.expect(rows)
-    return Number(parents, steps, offset, Shaped.of(residual)) if _has_shape(rows[:, j], residual) else plain
+    return replace(plain, noise=Shaped.of(residual)) if _has_shape(rows[:, j], residual) else plain
+
+
+def _read_together(learned: Learned, j: int, deviation: float) -> Number | None:
+    """A number that is a joint function of its parents."""
+    if not isinstance(learned.mechanisms, Fitted) or not learned.mechanisms.together[j]:
+        return None
+    own, family = learned.mechanisms.features.maps[j], learned.mechanisms.families[j]
+    assert isinstance(own, Curves)
+    return Number(family.parents, (), own.mean, Normal(deviation), family.together)
+
+
+def _read_terms(learned: Learned, j: int, parents: tuple[int, ...], deviation: float) -> Number:
+    offset, terms = _find_terms(learned, j, parents)
+    steps = tuple(_on_codes(term, learned.codings[i]) for i, term in zip(parents, terms))
+    return Number(parents, steps, offset, Normal(deviation))
 
 
 def _has_shape(x: Floats, residual: Floats) -> bool:

@@ -13,7 +13,7 @@ from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.loops.central_path import CentralPath
 from acyclic.continuous.minimisers import MINIMISERS, ON_THE_WAY, proximal_newton
-from acyclic.continuous.problem import Minimiser, Penalty, Problem
+from acyclic.continuous.problem import H_OF, Minimiser, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
@@ -51,6 +51,9 @@ class Notears(ContinuousLearner):
     mcp : float, optional
         γ of the minimax concave penalty (Zhang 2010) in the place of the L1 term: a weight w costs l1·|w| − w²/2γ up to
         γ·l1 and no more beyond, so that large weights are not shrunk. The larger γ, the closer to L1.
+    h_of : {"squares", "absolute"}
+        What h takes: W∘W as published, whose slope vanishes with the weight, or |W|, whose slope does not: an edge
+        that would close a cycle then costs as under an L1 term, and becomes exactly 0.
     threshold : float
         Weights below it, in absolute value, are cut.
     loss : {"auto", "l2", "colide", "colide-unequal", "likelihood", "logistic", "poisson"}
@@ -95,6 +98,7 @@ class Notears(ContinuousLearner):
     RANGES: ClassVar[Mapping[str, Range]] = {
         "l1": number(least=0) | NONE,
         "mcp": number(above=0) | NONE,
+        "h_of": one_of(*H_OF),
         "loss": one_of("auto", *OF_MOMENTS, *OF_ROWS)
         | Range("a class of Score", lambda value: isinstance(value, type) and issubclass(value, Score)),
         "solver": one_of(*SOLVERS),
@@ -110,6 +114,7 @@ class Notears(ContinuousLearner):
         constraint: Any = "fast-tmpi",
         l1: float | None = None,
         mcp: float | None = None,
+        h_of: str = "squares",
         threshold: float = 0.3,
         loss: str | type[Score] = "auto",
         solver: str = "augmented-lagrangian",
@@ -128,6 +133,7 @@ class Notears(ContinuousLearner):
         self.constraint = constraint
         self.l1 = l1
         self.mcp = mcp
+        self.h_of = h_of
         self.threshold = threshold
         self.loss = loss
         self.solver = solver
@@ -145,7 +151,7 @@ class Notears(ContinuousLearner):
 
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
         score = with_mcp(self._score(table), self._l1(), self.mcp, mask)
-        problem = Problem(score, constraint(self.constraint), self._l1(), mask)
+        problem = Problem(score, constraint(self.constraint), self._l1(), mask, self.h_of)
         minimise: Minimiser = MINIMISERS[self.inner]
         if self.inner == "proximal-newton":
             tolerance = ON_THE_WAY if self.solver == "central-path" else 1e-9
@@ -196,5 +202,6 @@ class Notears(ContinuousLearner):
         if self._loss() == "colide-unequal":
             # As for GOLEM: Gaussian noise of unequal variances identifies the equivalence class and no more.
             orientation = Orientation.INDEPENDENCE
+        told = {"loss": self._loss(), "l1": self._l1(), "solver": self.solver}
         mcp = {} if self.mcp is None else {"mcp": self.mcp}
-        return orientation, {"loss": self._loss(), "l1": self._l1(), "solver": self.solver, **mcp}
+        return orientation, {**told, **mcp, **({} if self.h_of == "squares" else {"h_of": self.h_of})}

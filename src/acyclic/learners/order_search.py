@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.table import Table
 from acyclic.discrete.fitted import LINEAR, Fitted, World
+from acyclic.discrete.joint import LARGEST_JOINT
 from acyclic.discrete.order import equal_variance_order
-from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import search_graph
 from acyclic.discrete.worlds import Worlds
 from acyclic.errors import InputError
@@ -25,8 +26,9 @@ from acyclic.learners.base import Outliers
 from acyclic.learners.categorical import find_by_counts
 from acyclic.learners.ordering import (
     EFFORT,
-    PENALTY_OR_EFFECTS,
+    PENALTY_OR_ADAPTIVE,
     OrderLearner,
+    caution_together,
     order_of_start,
     orient_by_edge,
     orient_world,
@@ -38,7 +40,7 @@ from acyclic.running import Monitor, State
 from acyclic.scores.blocks import Mechanisms, NoiseShape
 from acyclic.scores.counts import CountRule
 from acyclic.scores.local import PenaltyChoice
-from acyclic.types import Callback, Floats
+from acyclic.types import Callback, Floats, Kind
 
 
 class OrderSearch(OrderLearner):
@@ -52,13 +54,15 @@ class OrderSearch(OrderLearner):
 
     Parameters
     ----------
-    mechanisms : {"linear", "curved"}
-        How a column depends on its parents; each edge is a line or a curve, whichever costs less.
+    mechanisms : {"linear", "curved", "joint"}
+        How a column depends on its parents. "curved": each edge is a line or a curve, whichever costs less, and they
+        add up. "joint": also any smooth function of all parents together, interactions and all, of up to ten columns
+        and with normal noise; more than 5000 rows are told by a sample of as many.
     noise : {"gaussian", "any"}
         Whether the shape of the noise may tell directions: by its negentropy, where that is worth its price.
-    penalty : {"ebic", "bic", "strong", "effects"} or float
-        Price of a parent, in units of −2 log-likelihood; see `price_of_parent`. "effects" lowers that of the extended
-        BIC where effects are small; see `price_by_effects`.
+    penalty : {"ebic", "bic", "strong", "adaptive"} or float
+        Price of a parent, in units of −2 log-likelihood; see `price_of_parent`. "adaptive" lowers that of the extended
+        BIC where effects are small or edges many; see `price_by_evidence`.
     threshold, knowledge
         As for `EqualVariance`.
     criterion : {"gaussian", "counts", "bdeu"}
@@ -100,9 +104,9 @@ class OrderSearch(OrderLearner):
     orientation = Orientation.INDEPENDENCE
     compares = True
     RANGES: ClassVar[Mapping[str, Range]] = {
-        "penalty": PENALTY_OR_EFFECTS,
+        "penalty": PENALTY_OR_ADAPTIVE,
         "effort": EFFORT,
-        "mechanisms": one_of("linear", "curved"),
+        "mechanisms": one_of("linear", "curved", "joint"),
         "noise": one_of("gaussian", "any"),
         "criterion": one_of("gaussian", "counts", "bdeu"),
         "sample_size": number(above=0),
@@ -157,6 +161,8 @@ class OrderSearch(OrderLearner):
             return self._find_by_counts(table, mask, monitor)
         if mask.has_bounds and self._world != LINEAR:
             raise InputError("bounds and signs of weights are of lines; leave them out, or take mechanisms = 'linear'")
+        if self.mechanisms == "joint":
+            self._check_joint(table)
         self._fitted: Fitted | None = None
         found = super()._find(table, mask, monitor)
         if self._fitted is None:
@@ -167,7 +173,22 @@ class OrderSearch(OrderLearner):
             orientation=orient_world(self._fitted),
             by_edge=orient_by_edge(self._fitted),
             mechanisms=self._fitted,
+            paid=None,
+            cautions=(*found.cautions, *caution_together(self._fitted, table.names)),
         )
+
+    def _check_joint(self, table: Table) -> None:
+        if self.noise != "gaussian":
+            raise InputError("joint functions are looked for under normal noise; leave noise out, or take 'curved'")
+        if len(table.names) > LARGEST_JOINT:
+            raise InputError(
+                f"joint functions are of up to {LARGEST_JOINT} columns, and there are {len(table.names)}; "
+                "take mechanisms = 'curved'"
+            )
+        if categories := [name for name, kind in zip(table.names, table.kinds) if kind is Kind.CATEGORICAL]:
+            raise InputError(f"joint functions are of numbers, and {categories[0]!r} is a category; take 'curved'")
+        if table.moments.n < FEWEST_ROWS_FOR_CURVES:
+            raise InputError(f"joint functions need {FEWEST_ROWS_FOR_CURVES} rows; take mechanisms = 'linear'")
 
     def _find_by_counts(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         if self._world != LINEAR:
@@ -184,10 +205,7 @@ class OrderSearch(OrderLearner):
             starts = [order_of_start(self.start, moments.names)]
         else:
             effort = resolve_effort(self.effort, self.time_limit)
-            if len(moments.names) <= MANY_COLUMNS:  # the search of many columns has a start of its own
-                starts = [equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)]
-        first = starts[0] if starts else np.arange(len(moments.names))
-        self.price_ = resolve_price(self.penalty, moments, first, mask, monitor.deadline)
+        self.price_ = resolve_price(self.penalty, moments, starts, mask, monitor.deadline)
         options: dict[str, Any] = {
             "effort": effort,
             "deadline": monitor.deadline,
@@ -197,6 +215,7 @@ class OrderSearch(OrderLearner):
         if self._world == LINEAR:
             found = search_graph(moments, starts, self.price_, mask=mask, **options)
         else:
+            starts = starts or [equal_variance_order(moments.standardized(), mask, deadline=monitor.deadline)]
             _, found, self._fitted = Worlds(table, self.price_, mask=mask).search(self._world, starts, **options)
         self.order_, self.rivals_ = np.asarray(found.order), found.rivals
         state.accept(weights=found.weights, steps=found.kicks, end=found.end)

@@ -24,7 +24,8 @@ from acyclic.judging.judge import Found
 from acyclic.learners.base import PENALTY, DagLearner
 from acyclic.ranges import NONE, Range, number, one_of
 from acyclic.running import Monitor, State
-from acyclic.scores.local import PenaltyChoice, price_by_effects, price_of_parent
+from acyclic.scores.evidence import price_by_evidence
+from acyclic.scores.local import PenaltyChoice, price_of_parent
 from acyclic.scores.regression import least_squares
 from acyclic.scores.residuals import residual_variances
 from acyclic.types import Integers
@@ -42,16 +43,29 @@ def resolve_effort(effort: float | None, time_limit: float | Deadline | None) ->
 
 
 # Learners that compare graphs at a price can also find a price, in a first graph.
-PENALTY_OR_EFFECTS = one_of("effects") | PENALTY
+PENALTY_OR_ADAPTIVE = one_of("adaptive") | PENALTY
+# The effort of that first graph: one descent ends far from the best graph where edges are many.
+_SHORT = 0.02
+# What an edge has to show beyond even odds, since the best of many orders fits chance too (benchmarks/prices.py).
+_CHOSEN = 2.0
 
 
 def resolve_price(
-    penalty: PenaltyChoice, moments: Moments, first: Integers, mask: Mask, deadline: Deadline | None
+    penalty: PenaltyChoice, moments: Moments, starts: Sequence[ArrayLike], mask: Mask, deadline: Deadline | None
 ) -> float:
-    """The price of a parent; "effects" is found in the graph of one descent from an order."""
-    if penalty != "effects":
+    """The price of a parent; "adaptive" is found in the graph of a short search, where columns are not many.
+
+    It is `price_by_evidence` and a little more, and at most that of the extended BIC, which it would be for very many
+    columns, of which few are related.
+    """
+    if penalty != "adaptive":
         return price_of_parent(penalty, moments.n, len(moments.names))
-    return price_by_effects(moments, search_orders(moments, [first], effort=0.0, mask=mask, deadline=deadline).weights)
+    most = price_of_parent("ebic", moments.n, len(moments.names))
+    if len(moments.names) > MANY_COLUMNS:
+        return most
+    found = search_orders(moments, starts, effort=_SHORT, mask=mask, deadline=deadline)
+    allowed = None if mask.is_free else np.asarray(mask.allowed)
+    return min(price_by_evidence(moments, np.asarray(found.order), found.weights, allowed) + _CHOSEN, most)
 
 
 def order_of_start(start: ArrayLike, names: Sequence[str]) -> Integers:
@@ -79,19 +93,28 @@ def orient_world(fitted: Fitted) -> Orientation:
     world = fitted.world
     if world == LINEAR:
         return Orientation.INDEPENDENCE
-    return Orientation.CURVATURE if world.mechanisms == "curved" else Orientation.NOISE_SHAPE
+    return Orientation.NOISE_SHAPE if world.mechanisms == "linear" else Orientation.CURVATURE
+
+
+def caution_together(fitted: Fitted | None, names: Sequence[str]) -> tuple[Fact[Caution], ...]:
+    """Which columns depend on their parents together."""
+    if fitted is None or not fitted.together.any():
+        return ()
+    columns = [name for name, joint in zip(names, fitted.together) if joint]
+    return (Fact.of(Caution.TOGETHER, *columns, count=len(columns), columns=len(names)),)
 
 
 def orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
     """Curves orient the edges of the columns that have one; of the others the shape of the noise does.
 
-    Between a number and a category nothing does: the score of the levels is not a likelihood of theirs.
+    Where a column is a category, or a number with few values, nothing does: what is left of it is as discrete
+    as the column itself, whichever way round.
     """
     if fitted.world == LINEAR:
         return {}
     bent = np.atleast_1d(fitted.curved.any(axis=0))
     kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
-    level = [coding is not None for coding in fitted.codings]
+    level = [not shaped for shaped in fitted.features.shaped]
     return {
         (i, j): Orientation.UNDETERMINED if level[i] or level[j] else kinds[bool(bent[i] or bent[j])]
         for i, j in np.argwhere(fitted.adjacency).tolist()
@@ -113,6 +136,7 @@ class OrderLearner(DagLearner):
     orientation: ClassVar[Orientation]
     compares: ClassVar[bool] = False
     """Whether the graph is compared with others, where the columns are not too many for that."""
+    version = 2
     penalty: PenaltyChoice
     threshold: float
     order_: Integers
@@ -127,9 +151,7 @@ class OrderLearner(DagLearner):
         moments = table.moments
         start = least_squares(moments.covariance, mask.required, mask)
         self.order_, self.rivals_ = Dag(start).order, None
-        self.price_ = resolve_price(
-            "ebic" if self.penalty == "effects" else self.penalty, moments, self.order_, mask, None
-        )
+        self.price_ = resolve_price("ebic" if self.penalty == "adaptive" else self.penalty, moments, (), mask, None)
         state = monitor.run(lambda s: self._search(table, mask, monitor, s), State(start))
         loss = 0.5 * float(residual_variances(moments.covariance, state.weights).sum())
         return Found(
@@ -141,4 +163,5 @@ class OrderLearner(DagLearner):
             details={"price of a parent": self.price_},
             cautions=caution_uncompared(len(moments.names)) if self.compares else (),
             rivals=self.rivals_,
+            paid=self.price_,
         )

@@ -10,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import lars_path_gram
 
 from acyclic.data.dependence import DEPENDENT
 from acyclic.data.knowledge import Knowledge
@@ -172,6 +171,8 @@ def adaptive_lasso(gram: Floats, moment: Floats, variance: float, n: float) -> F
 
 
 def _path_end(gram: Floats, moment: Floats, variance: float, n: float) -> Floats:
+    from sklearn.linear_model import lars_path_gram  # an eighth of what starting takes, and rarely needed
+
     p = len(moment)
     joint = np.block([[gram, moment[:, None]], [moment[None, :], np.full((1, 1), variance)]])
     parents = np.zeros((p + 1, p + 1), dtype=bool)

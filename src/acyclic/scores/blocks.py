@@ -24,12 +24,13 @@ from scipy.linalg import lapack
 from acyclic._native import BlockCriterion
 from acyclic.data.dependence import DEPENDENT, EXPLAINED
 from acyclic.data.features import Curves, Features
+from acyclic.data.parts import Waves
 from acyclic.scores.local import LocalScore, PenaltyRule, price_of_parent
 from acyclic.types import Floats, Integers
 
 __all__ = ["BlockScore", "Family", "Mechanisms", "NoiseShape", "draw_rows", "negentropy"]
 
-Mechanisms: TypeAlias = Literal["linear", "curved"]
+Mechanisms: TypeAlias = Literal["linear", "curved", "joint"]
 NoiseShape: TypeAlias = Literal["gaussian", "any"]
 Rows = TypeVar("Rows", Floats, Integers)
 
@@ -72,6 +73,8 @@ class Family:
     misfit: float
     shape: float
     price: float
+    together: Waves | None = None
+    """The function of all parents, where these do not add up; there are no levels and coefficients then."""
 
     @property
     def score(self) -> float:
@@ -227,6 +230,12 @@ class BlockScore(LocalScore):
             shape = -max(2 * self.shape_rows * negentropy(residual) - self.shape_price, 0.0)
         misfit = features.n * float(np.log(values).sum())
         return Family(tuple(parents), tuple(levels), beta, misfit, shape, float(price))
+
+    def residual(self, node: int, family: Family, rows: Floats) -> Floats:
+        """What the parents leave of a number (n,), in its deviations; rows are over the same columns."""
+        own = self.columns_of(family.parents, family.levels)
+        Z = self.features(rows)
+        return np.asarray(Z[:, self.features.at[node]] - Z[:, own] @ family.coefficients[:, 0])
 
     def columns_of(self, parents: Sequence[int], levels: Sequence[int]) -> Integers:
         """Places of the features with which parents enter."""

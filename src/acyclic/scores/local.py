@@ -20,7 +20,7 @@ from acyclic.errors import InputError
 from acyclic.graphs.checks import check_square
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.scores.residuals import noise_variances
-from acyclic.types import Bools, Floats, Integers
+from acyclic.types import Bools, Floats
 
 __all__ = [
     "TOLERANCE",
@@ -31,13 +31,12 @@ __all__ = [
     "PenaltyRule",
     "bic_of_weights",
     "gaussian_bic",
-    "price_by_effects",
     "price_of_parent",
 ]
 
 PenaltyRule: TypeAlias = float | Literal["bic", "strong", "ebic"]
-PenaltyChoice: TypeAlias = PenaltyRule | Literal["effects"]
-"""A price that is known beforehand, or that of `price_by_effects`, for which a first graph is needed."""
+PenaltyChoice: TypeAlias = PenaltyRule | Literal["adaptive"]
+"""A price that is known beforehand, or that of `price_by_evidence`, for which a first graph is needed."""
 Noise: TypeAlias = Literal["equal", "unequal"]
 
 TOLERANCE = 2e-7
@@ -65,36 +64,6 @@ def price_of_parent(penalty: PenaltyRule, n: float, d: int) -> float:
     if not 0 <= penalty < inf:
         raise InputError(f"penalty is {penalty!r}; give a finite number >= 0, the price of one parent")
     return float(penalty)
-
-
-def price_by_effects(moments: Moments, weights: Floats) -> float:
-    """Price of a parent where effects are small, given the graph found at that of the extended BIC.
-
-    log n in the BIC is log(1 + n f²) for an effect that explains as much as it leaves, f² = 1, which is what a Bayes
-    factor would charge if effects were as large. The mean of log(1 + n f²) over the edges takes its place, with
-    f² = r² / (1 − r²) for the partial correlation r of a parent with its child. Where the edges are strong, mean
-    f² ≥ 1, what a lower price would add is noise, and it is log n + 2 log d as before.
-
-    Examples
-    --------
-    >>> moments = Moments(1000, [0, 0], [[1.0, 0.3], [0.3, 1.0]])
-    >>> round(price_by_effects(moments, np.array([[0, 0.3], [0, 0]])), 2), round(price_of_parent("ebic", 1000, 2), 2)
-    (5.99, 8.29)
-    """
-    R, extended = moments.standardized().covariance, price_of_parent("ebic", moments.n, len(weights))
-    sizes = np.concatenate([_effect_sizes(R, node, np.flatnonzero(column)) for node, column in enumerate(weights.T)])
-    if not sizes.size or sizes.mean() >= 1:
-        return extended
-    return extended - log(moments.n) + float(np.log1p(moments.n * np.minimum(sizes, 1.0)).mean())
-
-
-def _effect_sizes(R: Floats, node: int, parents: Integers) -> Floats:
-    """f² of each parent given the others."""
-    gram, both = R[np.ix_(parents, parents)], R[parents, node]
-    inverse = np.linalg.pinv(gram, hermitian=True)
-    slopes = inverse @ both
-    left = max(float(R[node, node] - both @ slopes), DEPENDENT)
-    return np.asarray(slopes**2 / (np.maximum(inverse.diagonal(), 1.0) * left))
 
 
 class LocalScore(Protocol):

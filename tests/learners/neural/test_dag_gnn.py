@@ -2,11 +2,6 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 import warnings
 
 import numpy as np
@@ -17,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import acyclic
-from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.constraints.catalogue import constraint
 from acyclic.continuous.loops.augmented_lagrangian import finish_schedule
 from acyclic.continuous.problem import Penalty
 from acyclic.data.knowledge import Knowledge
@@ -27,7 +22,7 @@ from acyclic.facts import Caution, Empty, Ended, Fact, Orientation
 from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd
 from acyclic.learners.neural.dag_gnn.learner import DagGnn
-from acyclic.running import State
+from acyclic.running import Monitor, State
 from acyclic.scores.additive import AdditiveModel
 
 torch = pytest.importorskip("torch")
@@ -295,7 +290,7 @@ def test_batches_give_back_what_they_took():
 # How a fit is used.
 
 
-@pytest.mark.parametrize(("sem", "seed"), [("linear", 0), ("linear", 1), ("cos", 0)])
+@pytest.mark.parametrize(("sem", "seed"), [("linear", 0), ("cos", 0)])
 def test_it_recovers_small_graphs(sem, seed):
     simulated = simulate(5, 1000, graph="ER1", sem=sem, random_state=seed)
     fit = DagGnn(epochs=40, batch_size=250).fit(simulated.X)
@@ -304,8 +299,9 @@ def test_it_recovers_small_graphs(sem, seed):
 
 
 @may_fall_short
-@pytest.mark.parametrize("name", CONSTRAINTS)
-def test_every_constraint_runs(name, data):
+# One that is a series, one with a domain, one by an eigenvector, one that is set for the point.
+@pytest.mark.parametrize("name", ["exponential", "log-det", "spectral-radius", "adaptive"])
+def test_every_kind_of_constraint_runs(name, data):
     brief = {**QUICK, "epochs": 5}
     fit = DagGnn(**brief, constraint=name).fit(data.X)
     assert is_acyclic(fit.adjacency_matrix_) and np.isfinite(fit.solution_.weights).all()
@@ -535,8 +531,7 @@ def test_progress_is_told_within_epochs(undisturbed):
 
 
 @may_fall_short
-@pytest.mark.parametrize("how", ["ask", "interrupt"])
-@pytest.mark.parametrize("share", [0.01, 0.3, 0.505, 1.0])
+@pytest.mark.parametrize(("how", "share"), [("ask", 0.01), ("interrupt", 0.505), ("ask", 1.0)])
 def test_a_stopped_fit_goes_on_to_the_same_bits(how, share, data, undisturbed, tmp_path, monkeypatch):
     monkeypatch.setattr(gnn, "BATCHES_PER_STEP", 2)  # so that it also stops within epochs
     whole, calls = undisturbed
@@ -552,34 +547,22 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(how, share, data, undisturbed, t
         DagGnn(**QUICK, checkpoint=path).fit(data.X[::-1])
 
 
-KILLED = """
-import os, signal, sys
-from acyclic import simulate
-from acyclic.learners.neural.dag_gnn.learner import DagGnn
-from acyclic.running import Monitor
+def die_at(step):
+    """A callback that ends a fit as a kill would: nobody catches it, the checkpoint stays as last written."""
 
-def callback(progress):
-    if progress.step == 30:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def callback(progress):
+        if progress.step == step:
+            raise SystemExit
 
-Monitor.every = 0.0
-data = simulate(5, 203, graph="ER1", random_state=4)
-DagGnn({settings}, callback=callback, checkpoint=sys.argv[1]).fit(data.X)
-"""
-
-
-def child(script, *arguments):
-    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+    return callback
 
 
 @may_fall_short
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_a_killed_process_goes_on_to_the_same_bits(data, tmp_path):
+def test_a_fit_that_was_killed_goes_on_to_the_same_bits(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(Monitor, "every", 0.0)
     path = tmp_path / "run.npz"
-    settings = ", ".join(f"{name}={value!r}" for name, value in QUICK.items())
-    assert child(KILLED.format(settings=settings), path).returncode == -signal.SIGKILL
+    with pytest.raises(SystemExit):
+        DagGnn(**QUICK, callback=die_at(30), checkpoint=path).fit(data.X)
     on_disk = json.loads(str(np.load(path)["header"]))
     assert on_disk["steps"] == 29 and on_disk["end"] is None
     assert_same(DagGnn(**QUICK, checkpoint=path).fit(data.X), DagGnn(**QUICK).fit(data.X))

@@ -1,10 +1,6 @@
 """GranDag: written-out gradients against torch's tape, the published schedule, knowledge, checkpoints, odd tables."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 
 import numpy as np
@@ -13,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from acyclic.constraints.catalogue import CONSTRAINTS, constraint
+from acyclic.constraints.catalogue import constraint
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
@@ -286,8 +282,9 @@ def test_a_network_for_the_scale_fits_changing_scales_better():
 
 
 @may_fall_short
-@pytest.mark.parametrize("name", CONSTRAINTS)
-def test_every_constraint_runs(name, data):
+# One that is a series, one with a domain, one by an eigenvector, one that is set for the point.
+@pytest.mark.parametrize("name", ["exponential", "log-det", "spectral-radius", "adaptive"])
+def test_every_kind_of_constraint_runs(name, data):
     fit = GranDag(**FAST, constraint=name).fit(data.X[:200])
     assert is_acyclic(fit.adjacency_matrix_) and fit.verdict_.settings["constraint"] == constraint(name).name
     assert fit.solution_.steps == 301 and 0 < fit.solution_.h < np.inf
@@ -384,29 +381,22 @@ def test_a_stopped_fit_goes_on_to_the_same_bits(variance, data, tmp_path):
         clone(learner).set_params(checkpoint=path, random_state=1).fit(data.X)
 
 
-KILLED = """
-import os, signal, sys
-from acyclic.learners.neural.gran_dag.learner import GranDag
-from acyclic.data.simulate import simulate
-from acyclic.running import Monitor
+def die_at(step):
+    """A callback that ends a fit as a kill would: nobody catches it, the checkpoint stays as last written."""
 
-def callback(progress):
-    if progress.step == 201:
-        os.kill(os.getpid(), signal.SIGKILL)
+    def callback(progress):
+        if progress.step == step:
+            raise SystemExit
 
-Monitor.every = 0.0
-X = simulate(5, 1000, sem="gp", graph="ER1", random_state=0).X
-GranDag(rate=1e-2, max_iterations=301, trees=5, callback=callback, checkpoint=sys.argv[1]).fit(X)
-"""
+    return callback
 
 
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 @may_fall_short
-def test_a_killed_process_goes_on_to_the_same_bits(data, tmp_path):
+def test_a_fit_that_was_killed_goes_on_to_the_same_bits(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(Monitor, "every", 0.0)
     path = tmp_path / "run.npz"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], env=environment, timeout=120, check=False)
-    assert killed.returncode == -signal.SIGKILL
+    with pytest.raises(SystemExit):
+        GranDag(**FAST, callback=die_at(201), checkpoint=path).fit(data.X)
     on_disk = json.loads(str(np.load(path)["header"]))
     assert on_disk["steps"] == 101 and on_disk["end"] is None
     resumed = GranDag(**FAST, checkpoint=path).fit(data.X)

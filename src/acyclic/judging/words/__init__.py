@@ -92,9 +92,7 @@ ORIENTATIONS = {
         "they rest on conditional independence, which fixes only the compelled edges; "
         "reversible edges are drawn in one of their possible directions"
     ),
-    Orientation.CONTESTED: (
-        "they are compelled in this class; another class turns them whose score is within log n + 2 log d"
-    ),
+    Orientation.CONTESTED: ("they are compelled in this class; another class whose score is nearly as good turns them"),
     Orientation.EQUAL_VARIANCES: (
         "they rest on equal noise variances in the units given; another unit for a column can turn its edges"
     ),
@@ -120,18 +118,19 @@ ORIENTATIONS = {
     Orientation.R2_ORDER: "they follow the order of the columns' R² given all others and nothing else",
     Orientation.METHOD: "they rest on what the method assumes, which acyclic does not know",
     Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
-    Orientation.NEAR_TIE: "they are near-ties: another graph turns them whose score is within log n + 2 log d",
+    Orientation.NEAR_TIE: "they are near-ties: another graph whose score is nearly as good turns them",
+    Orientation.UNSTEADY: "draws of the rows turn them nearly as often as not",
     Orientation.NO_EDGE: "there is no edge to orient",
 }
 # What one edge rests on, in a table.
 SUPPORTS = {
     Orientation.KNOWLEDGE: "prior knowledge",
-    Orientation.INDEPENDENCE: "conditional independence",
+    Orientation.INDEPENDENCE: "independence",
     Orientation.CONTESTED: "compelled in this class; another class within {turned:.2g} turns it",
     Orientation.EQUAL_VARIANCES: "equal variances",
     Orientation.LOSS: "the smallest loss",
-    Orientation.CURVATURE: "curved mechanisms",
-    Orientation.NOISE_SHAPE: "the shape of the noise",
+    Orientation.CURVATURE: "curvature",
+    Orientation.NOISE_SHAPE: "noise shape",
     Orientation.MEAN_AND_SCALE: "mean and scale",
     Orientation.GENERATIVE: "equal variances of features",
     Orientation.VARIANCE_ORDER: "the order of variances",
@@ -139,6 +138,7 @@ SUPPORTS = {
     Orientation.METHOD: "the method's own assumptions",
     Orientation.UNDETERMINED: "nothing (reversible)",
     Orientation.NEAR_TIE: "a near-tie; another graph within {turned:.2g} turns it",
+    Orientation.UNSTEADY: "too little: draws turn it",
     Orientation.NO_EDGE: "",
 }
 
@@ -149,6 +149,10 @@ STANDINGS = {
     Standing.NEARLY_TIED: (
         "the best one of another class scores only {gap:.2g} more; alternatives that were kept within "
         "log n = {limit:.2g}: {kept}"
+    ),
+    Standing.PRICED: (
+        "an edge costs {price:.3g} in the score, and a pair of columns that gains {worth:.3g} by one is as likely to "
+        "have it as not"
     ),
     Standing.KNOWLEDGE_PRICED: "the best one that ignores prior knowledge scores {price:.3g} less",
     Standing.KNOWLEDGE_UNPRICED: "what prior knowledge costs in score was not found",
@@ -200,7 +204,7 @@ CAUTIONS = {
     ),
     Caution.NEAR_TIES: (
         "the direction of {count} of {edges} edges is a near-tie: another class whose score is within "
-        "{limit:.2g} (log n + 2 log d) turns it"
+        "{limit:.2g} turns it"
     ),
     Caution.DISPENSABLE: "{count} of {edges} edges are missing in some class whose score is within {limit:.2g} (log n)",
     Caution.NOT_COMPARED: (
@@ -216,6 +220,10 @@ CAUTIONS = {
     ),
     Caution.LINES_FOR_BOUNDS: (
         "bounds and signs are of the weights of lines: neither curves nor the shape of the noise were looked for"
+    ),
+    Caution.TOGETHER: (
+        "in {count} of {columns} columns what one parent does depends on the others; the curve of such an edge is that "
+        "with the other parents at their means"
     ),
     Caution.FEW_ROWS: "there are {rows:g} rows for {columns} columns: weak edges cannot be told from chance",
     Caution.TABLE_CHANGED: "the table is no longer the one of the run that was to be repeated",

@@ -33,7 +33,8 @@ GROUNDS = {
     Ground.NOT_REDRAWN: "it was not tried on draws of the rows",
     Ground.AUDIT_PASSED: "the audit found nothing against it",
     Ground.MODEL_DOUBTED: (
-        "what {0} leaves of {1} is not what a linear model without hidden causes would leave ({count} such links)"
+        "what {0} leaves of {1} is not what the learned mechanisms, without hidden causes, would leave "
+        "(such links: {count})"
     ),
     Ground.UNITS_DOUBTED: "{count} directions rest on the units of the columns, which cannot carry them here",
     Ground.UNITS_MATTER: "{count} of {of} links look otherwise in other units",
@@ -60,6 +61,10 @@ STEPS = {
     Step.MORE_TIME: "give the search more time",
     Step.MORE_ROWS: "gather more rows, or leave out columns that do not matter to the question",
     Step.OTHER_MODEL: "look at {0} → {1} in the rows, and try a method for curved mechanisms such as cam",
+    Step.LOOK_AT_ROWS: (
+        "look at {0} → {1} in the rows: its spread may change, other columns change what it does, or something that is "
+        "not in the table acts on both"
+    ),
     Step.HIDDEN_CAUSE: "look for something that acts on both {0} and {1} and is not in the table",
     Step.CHECK_KNOWLEDGE: "check the statements of the prior knowledge one by one",
     Step.CHECK_LINK: "treat {0} – {1} as a guess: {why}",
@@ -95,8 +100,8 @@ def _say_orienting(step: Fact[Step]) -> str:
         return f"telling it which way {source} – {target} points decides {_more(forward)}"
     ways = [(source, target, forward), (target, source, backward)]
     (one, of, most), (other, by, least) = sorted(ways, key=lambda way: -way[2])
-    rest = f"that {other} is none of {by} {least or 'none'}"
-    return f"telling it that {one} is no effect of {of} decides {_more(most)}, {rest}"
+    rest = f"{least} if it is {other} that is no effect of {by}" if least else "none if it is the other way round"
+    return f"telling it that {one} is no effect of {of} decides {_more(most)} ({rest})"
 
 
 def _more(count: int) -> str:

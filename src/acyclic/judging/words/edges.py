@@ -11,6 +11,7 @@ __all__ = ["SIGNED", "TITLES", "show_cell"]
 # The columns that are shown, of those that `Findings.edge_columns` has; files and frames hold the others too.
 TITLES = {
     "source": "from",
+    "decided": "way",
     "target": "to",
     "weight": "weight",
     "standardised": "standardised",
@@ -19,7 +20,7 @@ TITLES = {
     "probability": "likely",
     "direction_probability": "this way if so",
     "margin": "margin",
-    "rests_on": "direction rests on",
+    "rests_on": "rests on",
 }
 SIGNED, SHARES = ("weight", "standardised"), ("this_way", "either_way", "probability", "direction_probability")
 
@@ -35,6 +36,8 @@ def show_cell(row: Mapping[str, Any], column: str) -> str:
     value = row[column]
     if value is None:
         return "–"
+    if column == "decided":
+        return "→" if value else "–"
     if column in SHARES:
         return f"{value:.0%}"
     if isinstance(value, float):

@@ -46,7 +46,8 @@ _LISTED = (
     Term(
         "near-tie",
         "Two graphs whose scores differ so little that other rows could reverse it: by no more than log n, n the "
-        "number of rows, and where they differ in a direction by no more than log n + 2 log d with d columns.",
+        "number of rows. Two directions are a near-tie up to another limit, which the verdict names: the more weak "
+        "links a table has, the larger it is.",
         ("near-ties",),
     ),
     Term(
