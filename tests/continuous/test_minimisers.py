@@ -16,7 +16,7 @@ from acyclic.continuous.loops.augmented_lagrangian import AugmentedLagrangian
 from acyclic.continuous.minimisers import lbfgs, proximal_newton
 from acyclic.continuous.minimisers.lbfgs import Doubled, Plain
 from acyclic.continuous.minimisers.proximal_newton import _rescaled
-from acyclic.continuous.problem import Penalty, Problem
+from acyclic.continuous.problem import H_OF, Penalty, Problem
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
 from acyclic.data.simulate import simulate
@@ -182,28 +182,29 @@ def test_a_convex_problem_takes_proximal_newton_one_step():
     assert state.steps == 1
 
 
+@pytest.mark.parametrize("h_of", H_OF)
 @pytest.mark.parametrize("noise", ["least squares", "likelihood"])
-def test_the_minimisers_end_at_stationary_points(noise):
+def test_the_minimisers_end_at_stationary_points(noise, h_of):
     moments = Moments.from_array(simulate(6, 300, random_state=2).X)
     score = LeastSquares(moments) if noise == "least squares" else GaussianEqualVariance(moments)
-    problem, penalty = Problem(score, constraint("fast-tmpi"), 0.05), Penalty(alpha=5.0)
+    problem, penalty = Problem(score, constraint("fast-tmpi"), 0.05, h_of=h_of), Penalty(alpha=5.0)
     for minimise in (partial(proximal_newton, tolerance=1e-13), partial(lbfgs, options=TIGHT)):
         point = minimise(problem, penalty, State(problem.start()), Monitor(), "")
-        slope, W = point.smooth_gradient, point.weights
+        slope, W, l1 = point.smooth_gradient, point.weights, problem.l1_near(point)
         inside = ~np.eye(6, dtype=bool)
-        assert np.abs(slope + 0.05 * np.sign(W))[inside & (np.abs(W) > 1e-9)].max() < 1e-4
-        assert (np.abs(slope)[inside & (np.abs(W) <= 1e-9)] < 0.05 + 1e-4).all()
+        assert np.abs(slope + l1 * np.sign(W))[inside & (np.abs(W) > 1e-9)].max() < 1e-4
+        assert ((np.abs(slope) - l1)[inside & (np.abs(W) <= 1e-9)] < 1e-4).all()
 
 
-@pytest.mark.parametrize("view", [Doubled, Plain])
+@pytest.mark.parametrize(("view", "h_of"), [(Doubled, "squares"), (Doubled, "absolute"), (Plain, "squares")])
 @pytest.mark.parametrize("box", [False, True])
-def test_the_views_of_lbfgs_are_the_problem(view, box):
+def test_the_views_of_lbfgs_are_the_problem(view, h_of, box):
     l1 = 0.02 if view is Doubled else 0.0
     mask = Knowledge(forbidden=[("x2", "x0")], bounds={("x0", "x1"): (0.2, 0.5)} if box else {}).compile(
         [f"x{k}" for k in range(5)]
     )
     moments = Moments.from_array(simulate(5, 100, random_state=1).X)
-    problem, penalty = Problem(LeastSquares(moments), constraint("fast-tmpi"), l1, mask), Penalty(2.0, 3.0)
+    problem, penalty = Problem(LeastSquares(moments), constraint("fast-tmpi"), l1, mask, h_of), Penalty(2.0, 3.0)
     seen, rng = view(problem, penalty), np.random.default_rng(0)
     weights = problem.inside(0.3 * rng.standard_normal((5, 5)))
     flat = seen.split(weights)
@@ -216,6 +217,35 @@ def test_the_views_of_lbfgs_are_the_problem(view, box):
         step = np.cbrt(np.finfo(float).eps) * np.eye(len(flat))[k]
         rise = seen.value_and_gradient(flat + step)[0] - seen.value_and_gradient(flat - step)[0]
         assert gradient[k] == pytest.approx(rise / (2 * step[k]), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["fast-tmpi", "exponential", "log-det", "adaptive", "balanced"])
+def test_a_penalty_on_magnitudes_has_the_slopes_of_its_finite_differences(name):
+    rng = np.random.default_rng(5)
+    W = np.where(rng.random((5, 5)) < 0.6, rng.uniform(0.05, 0.15, (5, 5)) * rng.choice([-1, 1], (5, 5)), 0.0)
+    np.fill_diagonal(W, 0)
+    made = constraint(name).for_point(np.abs(W))
+    moments, penalty = Moments.from_array(rng.standard_normal((40, 5))), Penalty(2.0, 3.0)
+    problem = Problem(LeastSquares(moments), made, 0.0, h_of="absolute")
+    point = problem.at(W, penalty)
+    # Another way to the same number: the plain value of |W|, which is W∘W of the roots.
+    roots = Problem(LeastSquares(moments), made, 0.0).at(np.sqrt(np.abs(W)), penalty)
+    assert point.h == pytest.approx(roots.h, rel=1e-12)
+    np.testing.assert_allclose(point.shrinkage, roots.ridge, rtol=1e-12, atol=0)
+    step = np.cbrt(np.finfo(float).eps)
+    for i, j in np.argwhere(~np.eye(5, dtype=bool)):
+        move = np.zeros((5, 5))
+        move[i, j] = step
+        up, down = (problem.at(W + sign * move, penalty) for sign in (1, -1))
+        if W[i, j]:
+            slope = (up.total - down.total) / (2 * step)
+            expected = point.smooth_gradient[i, j] + np.sign(W[i, j]) * point.shrinkage[i, j]
+            assert slope == pytest.approx(expected, rel=1e-6, abs=1e-6)
+            continue
+        # At 0 it bends by the same slope to both sides; one-sided differences are exact to the step's order.
+        for moved, sign in ((up, 1), (down, -1)):
+            expected = sign * point.smooth_gradient[i, j] + point.shrinkage[i, j]
+            assert (moved.total - point.total) / step == pytest.approx(expected, rel=1e-3, abs=1e-3)
 
 
 def test_steps_that_do_not_suffice_are_told():

@@ -109,7 +109,9 @@ def _plan_of(drawing):
         "gradient-norms": lambda: plan(
             data=linear,
             methods={
-                "Candidate": method({"constraint": "fast-tmpi"}, "gradient-norms", only={"n_nodes": (100,)}, runs=1),
+                "Along the way": method(
+                    {"constraint": "fast-tmpi"}, "gradient-norms", only={"n_nodes": (100,)}, runs=1
+                ),
                 **plan().methods,
             },
         ),
@@ -163,14 +165,21 @@ def fit_values(where, generator):
 def norm_values(where, generator):
     orders = list(range(1, where.data.get("n_nodes", 100) + 1))
     falling = [0.9**i for i in orders]
-    return {
-        "orders": orders,
+    curves = {
         "exponential": [f / math.factorial(i) for i, f in zip(orders, falling)],
         "binomial": [f / math.factorial(i) * 0.5 for i, f in zip(orders, falling)],
         "geometric": falling,
-        "spectral_radius": 0.9,
-        "candidate": "after two steps of NOTEARS on a 100-node ER2 graph",
     }
+    return {"orders": orders, **with_band({**curves, "spectral_radius": 0.9}), "way": "NOTEARS on a 100-node ER2 graph"}
+
+
+def with_band(values):
+    """Medians of a way, with tenths at the half and the double of them."""
+
+    def scaled(by):
+        return {name: [by * v for v in some] if isinstance(some, list) else some for name, some in values.items()}
+
+    return {**values, "low": scaled(0.5), "high": scaled(2.0), "points": 40}
 
 
 def product_values(where, generator):
@@ -188,10 +197,8 @@ def truncation_values(where, generator):
     k = list(range(1, 61))
     decay = float(generator.uniform(0.4, 0.7))
     falling = [decay**i if i < 50 else 0.0 for i in k]
-    return {
-        "k": k, "power": falling, "value_error": [f / 3 for f in falling], "gradient_error": [f * 3 for f in falling],
-        "stop": 17,
-    }  # fmt: skip
+    curves = {"power": falling, "value_error": [f / 3 for f in falling], "gradient_error": [f * 3 for f in falling]}
+    return {"k": k, **with_band({**curves, "stop": 17})}
 
 
 MAKERS = {

@@ -54,7 +54,7 @@ def test_every_drawing_has_its_labels(drawing, tmp_path):
     assert printed.read_bytes().startswith(b"%PDF")
     said = texts(vector)
     # The one method of a figure about a single matrix needs no legend.
-    labels = [] if drawing == "truncation" else [label for label in plan.methods if label != "Candidate"]
+    labels = [] if drawing == "truncation" else [label for label in plan.methods if label != "Along the way"]
     assert set(labels) <= set(said) and "no runs yet" not in said
     assert pixels.read_bytes().startswith(b"\x89PNG") and pixels.stat().st_size > 5000
     assert text.read_text(encoding="utf-8").startswith("# A small plan\n")
@@ -132,8 +132,10 @@ def test_a_point_with_runs_that_did_not_end_well_is_hollow(bad):
     hollow = [line for line in figure.axes[0].lines if line.get_markerfacecolor() == styles.PAPER]
     assert [round(line.get_xdata()[0]) for line in hollow] == [30]
     cut = int("stopped_early" in bad)
-    assert figure.get_supxlabel() == f"5 runs; 2 to 3 behind each mean. {HOLLOW.format(cut, 5, 1 - cut)}"
-    assert solid.get_supxlabel() == "4 runs; 2 behind each mean"
+    assert figure.get_supxlabel() == (
+        f"5 runs; 2 to 3 behind each mean; 4 of 6 settings have none yet.\n{HOLLOW.format(cut, 5, 1 - cut)}"
+    )
+    assert solid.get_supxlabel() == "4 runs; 2 behind each mean; 4 of 6 settings have none yet"
     # The line leaves out what was cut; the hollow marker stands where the mean is with it.
     line = figure.axes[0].containers[0][0]
     assert line.get_ydata()[1] == 5.5 and hollow[0].get_ydata()[0] == pytest.approx(20 / 3 if "shd" in bad else 5.5)
@@ -190,7 +192,7 @@ def test_every_shipped_plan_fits_its_figure(name, quick):
 def test_methods_that_meet_in_a_panel_differ_in_marker_and_look(name):
     plan = load_plan(name)
     for block in figures.blocks(plan.settings()):
-        for settings in figures._losses([s for s in block if s.label != "Candidate"]).values():
+        for settings in figures._losses([s for s in block if s.label != "Along the way"]).values():
             looks = {s.label: style(s.method) for s in settings}
             assert len({look.marker for look in looks.values()}) == len(looks)
             assert len({(look.colour, look.line) for look in looks.values()}) == len(looks)

@@ -160,20 +160,19 @@ def test_mmhc_without_a_cap_conditions_on_sets_of_all_sizes():
     assert outcome.values["edges"] == np.argwhere(fit.causal_graph_.adjacency).tolist()
 
 
-@pytest.mark.filterwarnings("ignore:.*did not converge")
-@pytest.mark.parametrize("measure", ["gradient-norms", "truncation"])
-def test_candidates_are_weights_of_notears_before_any_cut(measure):
-    method = {"constraint": "exponential", "max_rounds": 2}
-    case, outcome = measured(method, measure=measure)
-    B = acyclic.Notears(**method).fit(draw_truth(case).X).solution_.weights ** 2
-    json.dumps(outcome.values, allow_nan=False)
-    if measure == "truncation":
-        assert outcome.values["power"][0] == B.max() and outcome.values["k"] == list(range(1, 11))
-    else:
-        assert outcome.values["spectral_radius"] == pytest.approx(np.abs(np.linalg.eigvals(B)).max())
-        assert outcome.values["geometric"][1] == pytest.approx(2 * np.linalg.norm(B))
-        assert outcome.values["candidate"].startswith("NOTEARS") and "exponential" in outcome.values["candidate"]
-        assert outcome.values["candidate"].endswith("after 2 rounds")
+@pytest.mark.parametrize(
+    ("measure", "x", "name"), [("gradient-norms", "orders", "geometric"), ("truncation", "k", "power")]
+)
+def test_series_are_measured_along_a_whole_fit(measure, x, name):
+    _, outcome = measured({"constraint": "exponential"}, measure=measure)
+    values = outcome.values
+    json.dumps(values, allow_nan=False)
+    assert values[x] == list(range(1, 11)) and 32 <= values["points"] <= 64
+    curves = zip(values["low"][name], values[name], values["high"][name])
+    assert all(low <= middle <= high for low, middle, high in curves)
+    # The last matrices are all but acyclic, the first ones are not.
+    assert values["low"][name][-1] < 0.1 * values["high"][name][-1]
+    assert values["way"].startswith("NOTEARS") and "exponential" in values["way"]
 
 
 def test_products_are_those_of_a_matrix_with_the_radius():

@@ -130,7 +130,7 @@ def test_the_quick_form_is_a_part_of_the_full_one(read):
 
 
 def test_a_method_with_a_measure_of_its_own(read):
-    plan = read(TEXT + '[methods."Candidate"]\nmeasure = "truncation"\nconstraint = "fast-tmpi"\nmax_rounds = 2\n')
+    plan = read(TEXT + '[methods."Along the way"]\nmeasure = "truncation"\nconstraint = "fast-tmpi"\nmax_rounds = 2\n')
     assert [case.measure for case in plan.cases(runs=1)].count("truncation") == 4
 
 

@@ -69,6 +69,19 @@ def undrawn(monkeypatch):
 
 
 @pytest.fixture
+def sketched(monkeypatch):
+    """Write the tables, and a picture of nothing."""
+    from acyclic.experiments import figures
+
+    def sketch(plan, records, folder):
+        (folder / "figures").mkdir(parents=True, exist_ok=True)
+        (folder / "figures" / f"{plan.name}.svg").touch()
+        (folder / f"{plan.name}.md").write_text(figures.page(plan, records))
+
+    return lambda: monkeypatch.setattr(figures, "draw", sketch)
+
+
+@pytest.fixture
 def call(tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "160")
 
@@ -91,7 +104,7 @@ def test_the_list_names_everything(capsys, monkeypatch):
     assert [row["name"] for row in json.loads(capsys.readouterr().out)["plans"]] == plan_names()
 
 
-def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch):
+def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch, sketched):
     code, out, err = call("small")
     assert code == 0
     assert "8 cases; 0 of them are stored, 8 to compute." in out and "8 cases are stored" in out
@@ -100,6 +113,7 @@ def test_compute_draw_and_have_nothing_left(plan, call, tmp_path, monkeypatch):
     assert {"results.sqlite", "figures", "small.md", "summary.md"} <= written
     assert not any(name.endswith(("-wal", "-shm")) for name in written)
     monkeypatch.setattr(runner, "compute", None)
+    sketched()
     code, out, err = call("small")
     assert code == 0 and "8 of them are stored, 0 to compute" in out and "computing" not in err
 
@@ -123,7 +137,8 @@ def test_plans_share_their_cases_in_one_pool(plan, call, undrawn):
     assert undrawn == ["other", "small", "summary"]
 
 
-def test_drawing_alone_computes_nothing(plan, call, tmp_path, monkeypatch):
+def test_drawing_alone_computes_nothing(plan, call, tmp_path, monkeypatch, sketched):
+    sketched()
     code, _, err = call("small", "--draw")
     assert code == 1 and "there are no results in" in err and "without --draw" in err
     assert not (tmp_path / "out").exists()
@@ -232,7 +247,8 @@ def test_durations():
     ]  # fmt: skip
 
 
-def test_published_results_are_taken_over(plan, tmp_path, capsys):
+def test_published_results_are_taken_over(plan, tmp_path, capsys, sketched):
+    sketched()
     assert main(["reproduce", "small", "--out", str(tmp_path / "first"), "--quiet"]) == 0
     parquet = str(tmp_path / "first" / "results.parquet")
     assert main(["reproduce", "small", "--draw", "--from", parquet, "--out", str(tmp_path / "second")]) == 0

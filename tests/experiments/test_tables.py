@@ -166,9 +166,11 @@ def test_the_stop_of_the_iteration_and_its_errors_are_listed():
         "value_error": [4.0, 3.0, 2.0, 1.0],
         "gradient_error": [8.0, 7.0, 6.0, 0.0],
         "stop": 3,
+        "low": {"stop": 2},
+        "high": {"stop": 4},
     }
     (table,) = tables(page(plan, {where: [made_up.record(where, measure="truncation", **values)]}))
-    assert table[2] == ["ER2, d = 100", "0", "3", "0.250", "2.00", "6.00"]
+    assert table[2] == ["ER2, d = 100", "0", "3 (2 to 4)", "0.250", "2.00", "6.00"]
     assert "No runs yet." in page(plan, {})
 
 

@@ -280,6 +280,8 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
         chosen = name
         if options:
             raise InputError(f"options {sorted(options)} cannot be added to a constraint object; give its name instead")
+        if not type(name).__module__.startswith("acyclic."):
+            _check_answer(name)
     else:
         name, more = SHORT.get(name, (name, {})) if isinstance(name, str) else (name, {})
         options = {**more, **options}
@@ -292,3 +294,13 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
             raise InputError(f"{name} has no option {unknown[0]!r}; it takes {', '.join(accepted) or 'none'}")
         chosen = kind(**options)
     return OnComponents(constraint=chosen) if components and not isinstance(chosen, OnComponents) else chosen
+
+
+def _check_answer(own: Constraint) -> None:
+    """Raise unless a constraint of the user's returns what learners unpack, rather than let them fail on it."""
+    found = own.evaluate_block(np.zeros((2, 2)), 2)
+    if not isinstance(found, Evaluation):
+        raise InputError(
+            f"evaluate_block of {type(own).__name__} returned a {type(found).__name__}; "
+            "return acyclic.Evaluation(value, gradient)"
+        )

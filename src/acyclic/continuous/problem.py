@@ -1,4 +1,4 @@
-"""The problem that all continuous solvers minimise: F(W) + Σ L1∘|W| + φ(h(W∘W)) over a box."""
+"""The problem that all continuous solvers minimise: F(W) + Σ L1∘|W| + φ(h(B)) over a box, B = W∘W or |W|."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from acyclic.errors import InputError
 from acyclic.running import Monitor, State
 from acyclic.scores.continuous import Score
 from acyclic.types import Floats
+
+H_OF = ("squares", "absolute")
+"""What a constraint takes of the weights W: B = W∘W, or |W|."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,10 @@ class Point:
     l1: float
     h: float
     ridge: Floats
-    """φ'(h)·∂h/∂B: the weighted ridge that the penalty amounts to near this point."""
+    """φ'(h)·∂h/∂B: the weighted ridge that a penalty on B = W∘W amounts to near this point."""
     total: float
+    shrinkage: Floats | None = None
+    """φ'(h)·∂h/∂B for B = |W|: the L1 weights that the penalty amounts to near this point; the ridge is zero then."""
 
     @property
     def objective(self) -> float:
@@ -57,23 +62,25 @@ class Point:
 
     @property
     def smooth_gradient(self) -> Floats:
-        """Gradient of everything but the L1 term."""
+        """Gradient of everything but the L1 term and a penalty on |W|."""
         return self.gradient + 2 * self.weights * self.ridge
 
 
 class Problem:
-    """Score, constraint, L1 weights and box.
+    """Score, constraint, L1 weights and box; ``h_of`` says what the constraint takes, a member of `H_OF`.
 
     Edges that prior knowledge requires carry no L1 term; edges that it forbids have the box [0, 0]. Without knowledge
     the L1 weights and the limits ``least`` and ``most`` of the weights are broadcast numbers and take no memory; the
     diagonal is zero in any case.
     """
 
-    def __init__(self, score: Score, constraint: Constraint, l1: float, mask: Mask | None = None) -> None:
+    def __init__(
+        self, score: Score, constraint: Constraint, l1: float, mask: Mask | None = None, h_of: str = "squares"
+    ) -> None:
         d = score.n_nodes
         if not 0 <= l1 < np.inf:
             raise InputError(f"l1 has to be at least 0 and finite; got {l1}")
-        self.score, self.constraint, self.d = score, constraint, d
+        self.score, self.constraint, self.d, self.h_of = score, constraint, d, h_of
         if mask is None or mask.is_free:
             self.l1_weights, self.least, self.most = (np.broadcast_to(x, (d, d)) for x in (float(l1), -np.inf, np.inf))
         else:
@@ -106,6 +113,10 @@ class Problem:
         """Σ L1∘|W|."""
         return float(np.einsum("ij,ij->", self.l1_weights, np.abs(weights)))
 
+    def l1_near(self, point: Point) -> Floats:
+        """The L1 weights with those that a penalty on |W| amounts to near a point."""
+        return self.l1_weights if point.shrinkage is None else self.l1_weights + point.shrinkage
+
     def start(self, weights: Floats | None = None) -> Floats:
         """A point of the box: the given one, or zero, moved into it."""
         given = np.zeros((self.d, self.d)) if weights is None else np.asarray(weights, dtype=float)
@@ -113,9 +124,13 @@ class Problem:
             raise InputError(f"the start has to be a finite ({self.d}, {self.d}) matrix; got shape {given.shape}")
         return self.inside(given)
 
+    def strengths(self, weights: Floats) -> Floats:
+        """B ≥ 0, which the constraint takes: W∘W, or |W|."""
+        return weights * weights if self.h_of == "squares" else np.abs(weights)
+
     def starting_at(self, weights: Floats) -> Problem:
         """The problem of a minimisation from these weights: itself, unless its constraint follows the point."""
-        constraint = self.constraint.for_point(weights * weights)
+        constraint = self.constraint.for_point(self.strengths(weights))
         if constraint is self.constraint:
             return self
         moved = copy(self)
@@ -124,7 +139,7 @@ class Problem:
 
     def h(self, weights: Floats) -> float:
         """The constraint's value alone."""
-        return self.constraint.evaluate_block(weights * weights, self.d).value
+        return self.constraint.evaluate_block(self.strengths(weights), self.d).value
 
     def at(self, weights: Floats, penalty: Penalty) -> Point:
         """Evaluate; the total is infinite where the constraint's defining series diverges."""
@@ -132,9 +147,12 @@ class Problem:
         l1 = self.l1_norm(weights)
         if not penalty.active:
             return Point(weights, value, gradient, l1, np.nan, np.zeros_like(weights), value + l1)
-        h, G, _, in_domain = self.constraint.evaluate_block(weights * weights, self.d)
+        h, G, _, in_domain = self.constraint.evaluate_block(self.strengths(weights), self.d)
         total = value + l1 + penalty.value(h) if in_domain else np.inf
-        return Point(weights, value, gradient, l1, h, penalty.slope(h) * G, total)
+        pull = penalty.slope(h) * G
+        if self.h_of == "squares":
+            return Point(weights, value, gradient, l1, h, pull, total)
+        return Point(weights, value, gradient, l1, h, np.zeros_like(weights), total, pull)
 
 
 Minimiser = Callable[[Problem, Penalty, State, Monitor, str], Point]

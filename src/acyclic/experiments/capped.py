@@ -12,7 +12,7 @@ from acyclic.discrete.skeleton import Mmpc
 from acyclic.facts import Ended, Fact
 from acyclic.types import Floats
 
-__all__ = ["Capped", "CappedMmpc", "Count"]
+__all__ = ["Capped", "CappedMmpc", "Count", "Trail"]
 
 
 @dataclass
@@ -22,14 +22,47 @@ class Count:
     most: int | None = None
     used: int = 0
 
-    def add(self) -> None:
-        """Count one more; the first beyond the last one allowed ends the fit.
+    def add(self, B: Matrix | None = None) -> None:
+        """Count one more, of the matrix B; the first beyond the last one allowed ends the fit.
 
         It does so once: what a learner asks for afterwards, to say where it ended, is answered.
         """
         self.used += 1
         if self.most is not None and self.used == self.most + 1:
             raise Stopped(Fact.of(Ended.EVALUATIONS_SPENT, evaluations=self.most))
+
+
+@dataclass
+class Trail(Count):
+    """A count that keeps some of the matrices: evenly spaced ones from the first to the last, however many there are.
+
+    Those that are zero, as at the usual start, are not on the way yet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> trail = Trail(room=4)
+    >>> for k in range(10):
+    ...     trail.add(np.array([[float(k)]]))
+    >>> [float(B[0, 0]) for B in trail.kept]
+    [1.0, 5.0, 9.0]
+    """
+
+    room: int = 64
+    kept: list[Matrix] = field(default_factory=list)
+    _seen: int = 0
+    _every: int = 1
+
+    def add(self, B: Matrix | None = None) -> None:
+        """See Count."""
+        super().add(B)
+        if B is None or not B.any():
+            return
+        if self._seen % self._every == 0:
+            self.kept.append(B.copy())
+        self._seen += 1
+        if len(self.kept) > self.room:
+            self.kept, self._every = self.kept[::2], 2 * self._every
 
 
 @dataclass(frozen=True)
@@ -70,7 +103,7 @@ class Capped(Constraint):
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""
-        self.count.add()
+        self.count.add(B)
         return self.inside.evaluate_block(B, size)
 
 

@@ -84,8 +84,8 @@ def _norms(settings: Sequence[Setting], records: Results) -> list[str]:
             at = [place for place, order in enumerate(values["orders"]) if order in SHOWN_ORDERS]
             rows = [[name, *(_text(values[name][place]) for place in at)] for name in SERIES]
             header = ["Constraint", *(f"order {values['orders'][place]}" for place in at)]
-            radius = f"spectral radius {number(values['spectral_radius'])}"
-            parts += [f"## Norms of gradients: {cell(values['candidate'])}, {radius}", table(header, rows)]
+            radius = f"median of {values['points']} points, spectral radius {number(values['spectral_radius'])}"
+            parts += [f"## Norms of gradients along a way: {cell(values['way'])}; {radius}", table(header, rows)]
     return parts or ["No runs yet."]
 
 
@@ -119,14 +119,15 @@ def _measured(records: Sequence[Record], measured: Callable[[Mapping[str, Any]],
 
 
 def _truncation(settings: Sequence[Setting], records: Results) -> list[str]:
-    """Where the iteration stops, and what it leaves out there."""
+    """Where the iteration stops along each way, and what it leaves out there at the median."""
     rows = []
     for setting in settings:
         for run, values in enumerate(finished_values(records.get(setting, ()))):
             at = [place for place, k in enumerate(values["k"]) if k <= values["stop"]][-1:]
             cells = [_text(values[name][place]) for name in CURVES for place in at]
-            rows.append([cell(describe(setting.data)), str(run), str(values["stop"]), *cells])
-    header = ["Data", "run", "k at the stop", *CURVES.values()]
+            stops = f"{values['stop']} ({values['low']['stop']} to {values['high']['stop']})"
+            rows.append([cell(describe(setting.data)), str(run), stops, *cells])
+    header = ["Data", "run", "k at the stop, median and tenths", *CURVES.values()]
     return [table(header, rows)] if rows else ["No runs yet."]
 
 

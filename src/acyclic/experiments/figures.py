@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw"]
 
-# Where the axis of gradients ends: what is smaller has vanished in double precision.
+# Where an axis of gradients or errors ends: what is smaller has vanished in double precision.
 SMALLEST = 1e-32
 FOLDER = "figures"
 AXES = {"d": "Number of nodes d", "k": "Order k that the truncation needs"}
@@ -117,12 +118,10 @@ def _gradient_norms(plan: Plan, records: Results) -> Any:
             # The first two all but coincide: one shows through the other.
             key = {**style({"constraint": name}).key(), "marker": "", "linestyle": "--" if name == "binomial" else "-"}
             _band(left, found, "orders", name, label=name.capitalize(), **key)
-        low, high = left.dataLim.intervaly
-        left.set_ylim(max(low, SMALLEST) / 3, high * 3)
-        log_scale(left)
+        _end_scale(left)
         left.legend()
     left.set(
-        title=f"Gradients by order ({len(found)} candidates)" if len(found) > 1 else "Gradients by order",
+        title=f"Gradients by order, along {len(found)} fits" if len(found) > 1 else "Gradients by order, along a fit",
         xlabel="Order i",
         ylabel="‖∇ cᵢ tr Bⁱ‖",
     )
@@ -137,7 +136,7 @@ def _gradient_norms(plan: Plan, records: Results) -> Any:
 
 
 def _truncation(plan: Plan, records: Results) -> Any:
-    """For each kind of data: ‖Bᵏ‖∞ and both errors against k; the iteration stops at the dashed line."""
+    """For each kind of data: ‖Bᵏ‖∞ and both errors against k; the iteration stops within the grey band."""
     groups = blocks(plan.settings(), ())
     figure, axes = new_figure(len(groups), len(CURVES))
     for group, line in zip(groups, axes):
@@ -150,31 +149,41 @@ def _truncation(plan: Plan, records: Results) -> Any:
 
 
 def _runs(ax: Any, runs: Sequence[Mapping[str, Any]], name: str) -> None:
-    """The median over runs with the band that all lie in, and where the iteration stops."""
+    """Along the ways of all runs: the curves, and where the iteration stops."""
     colour = style({"constraint": "fast-tmpi"}).colour
-    for stop in sorted({values["stop"] for values in runs}):
-        ax.axvline(stop, linestyle="--", linewidth=0.8, color=NOTE)
     if runs:
+        first, last = (pick(v[end]["stop"] for v in runs) for end, pick in (("low", min), ("high", max)))
+        ax.axvspan(first, last, color=NOTE, alpha=0.15, linewidth=0)
+        ax.axvline(median(values["stop"] for values in runs), linestyle="--", linewidth=0.8, color=NOTE)
         _band(ax, runs, "k", name, linewidth=1.2, color=colour)
-        log_scale(ax)
+        _end_scale(ax)
     else:
         say_empty(ax)
 
 
+def _end_scale(ax: Any) -> None:
+    """A logarithmic scale of what is drawn, as far down as double precision sees it."""
+    low, high = ax.dataLim.intervaly
+    ax.set_ylim(max(low, SMALLEST) / 3, high * 3)
+    log_scale(ax)
+
+
 def _band(ax: Any, runs: Sequence[Mapping[str, Any]], x: str, name: str, **key: Any) -> None:
-    """The median of several runs along x, and the band from the least to the largest."""
+    """The median of the runs' medians over x, and the band from their least tenth to their largest."""
     import numpy as np
 
-    orders = runs[0][x]
-    heights = np.array([_positive(values[name]) for values in runs if values[x] == orders])
+    orders, alike = runs[0][x], [values for values in runs if values[x] == runs[0][x]]
+    middle, low, high = (
+        np.array([_positive(part[name]) for part in parts])
+        for parts in (alike, [values["low"] for values in alike], [values["high"] for values in alike])
+    )
     # Where a run has nothing to see on the scale the others do; where none has, there is a gap.
-    some = ~np.isnan(heights).all(axis=0)
-    at, seen = np.array(orders)[some], heights[:, some]
-    ax.plot(at, np.nanmedian(seen, axis=0), **key)
-    if len(heights) > 1:
-        ax.fill_between(
-            at, np.nanmin(seen, axis=0), np.nanmax(seen, axis=0), color=key["color"], alpha=0.2, linewidth=0
-        )
+    some = ~np.isnan(middle).all(axis=0)
+    at = np.array(orders)[some]
+    ax.plot(at, np.nanmedian(middle[:, some], axis=0), **key)
+    # A tenth that is zero lies below any scale.
+    bottom, top = np.nan_to_num(low[:, some], nan=SMALLEST).min(axis=0), np.fmax.reduce(high[:, some])
+    ax.fill_between(at, bottom, top, color=key["color"], alpha=0.2, linewidth=0)
 
 
 def _positive(numbers: Iterable[float | None]) -> list[float]:

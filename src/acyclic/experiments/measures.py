@@ -22,7 +22,7 @@ from acyclic.data.simulate import simulate
 from acyclic.discrete.kkt import kkt_search
 from acyclic.errors import InputError
 from acyclic.experiments import counting, series
-from acyclic.experiments.capped import Capped, CappedMmpc, Count
+from acyclic.experiments.capped import Capped, CappedMmpc, Count, Trail
 from acyclic.experiments.cases import Case
 from acyclic.facts import Ended, Fact, Orientation
 from acyclic.graphs.dag import Dag
@@ -259,17 +259,17 @@ def check_learner(settings: Mapping[str, Any]) -> None:
 
 
 def gradient_norms(case: Case) -> Outcome:
-    """The gradient of each order of three power series, at the weights of NOTEARS before any cut."""
-    B, verdict, watch = _candidate(case)
-    radius = float(np.abs(np.linalg.eigvals(B)).max())
-    values = {**series.gradient_norms(B), "spectral_radius": radius, "candidate": _words(case, verdict)}
-    return Outcome(values, str(verdict), watch.seconds, watch.cpu_seconds)
+    """The gradient of each order of three power series, along a whole fit of NOTEARS."""
+
+    def found(B: Floats) -> dict[str, Any]:
+        return {**series.gradient_norms(B), "spectral_radius": float(np.abs(np.linalg.eigvals(B)).max())}
+
+    return _along(case, found, "orders")
 
 
 def truncation(case: Case) -> Outcome:
-    """What is left of the geometric series after each order, at the weights of NOTEARS before any cut."""
-    B, verdict, watch = _candidate(case)
-    return Outcome(series.truncation(B), str(verdict), watch.seconds, watch.cpu_seconds)
+    """What is left of the geometric series after each order, along a whole fit of NOTEARS."""
+    return _along(case, series.truncation, "k")
 
 
 def products(case: Case) -> Outcome:
@@ -290,22 +290,21 @@ def check_constraint(settings: Mapping[str, Any]) -> None:
     constraint(settings["constraint"], **named)
 
 
-def check_candidate(settings: Mapping[str, Any]) -> None:
+def check_notears(settings: Mapping[str, Any]) -> None:
     """Refuse what NOTEARS, whose weights on the way to a DAG are looked at, does not take."""
     check_learner({"learner": "Notears", **settings})
 
 
-def _candidate(case: Case) -> tuple[Floats, Verdict, Stopwatch]:
-    watch = Stopwatch()
+def _along(case: Case, find: Callable[[Floats], dict[str, Any]], x: str) -> Outcome:
+    """What is found at the matrices that a constraint is asked for from the first step to the last."""
+    watch, trail = Stopwatch(), Trail(case.evaluations)
     notears = replace(case, method=(("learner", "Notears"), *case.method))
-    _, verdict, model = learn_graph(notears, draw_truth(case).X, watch, Count(case.evaluations))
-    assert model is not None
-    return model.solution_.weights**2, verdict, watch
-
-
-def _words(case: Case, verdict: Verdict) -> str:
-    rounds = dict(case.method).get("max_rounds")
-    return say_method(verdict.method, verdict.settings) + (f" after {rounds} rounds" if rounds else "")
+    _, verdict, _ = learn_graph(notears, draw_truth(case).X, watch, trail)
+    # Far from a DAG high powers overflow, and are told as such.
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = series.along([find(B) for B in trail.kept], x)
+    way = f"{say_method(verdict.method, verdict.settings)}, {trail.used} evaluations"
+    return Outcome({**values, "way": way}, str(verdict), watch.seconds, watch.cpu_seconds)
 
 
 def _renamed(graph: Dag | Cpdag, names: tuple[str, ...]) -> Dag | Cpdag:
@@ -324,8 +323,8 @@ SIMULATED = ("sem", "graph", "noise", "n_nodes", "n", "standardize")
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
         "fit": Measure((*SIMULATED, "dataset"), check_learner, fit),
-        "gradient-norms": Measure(SIMULATED, check_candidate, gradient_norms),
-        "truncation": Measure(SIMULATED, check_candidate, truncation),
+        "gradient-norms": Measure(SIMULATED, check_notears, gradient_norms),
+        "truncation": Measure(SIMULATED, check_notears, truncation),
         "products": Measure(("graph", "n_nodes", "spectral_radius"), check_constraint, products),
     }
 )

@@ -70,7 +70,8 @@ def panels(rows: Sequence[Sequence[Panel]], records: Results, plan: Plan) -> Any
     shown = [(s, panel.metric) for some in rows for panel in some for s in panel.settings]
     published = any(published_for(plan, setting, metric) for setting, metric in shown)
     legend_of(figure, [curve for curves in drawn for curve in curves], published)
-    note_hollow(figure, [records.get(s, ()) for some in rows for panel in some for s in panel.settings])
+    distinct = dict.fromkeys(s for some in rows for panel in some for s in panel.settings)
+    note_hollow(figure, [records.get(setting, ()) for setting in distinct])
     return figure
 
 

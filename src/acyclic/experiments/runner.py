@@ -22,7 +22,7 @@ from acyclic.deadline import Deadline
 from acyclic.experiments.cases import Case
 from acyclic.experiments.measures import MEASURES
 from acyclic.experiments.store import Record, Store
-from acyclic.findings import list_versions
+from acyclic.findings.origin import list_versions
 from acyclic.trust.workers import Answer, Resources, compute_answers
 
 # Work that does not listen to its limit is ended by force when so much more has passed.

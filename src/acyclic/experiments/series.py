@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import comb, factorial
 from typing import Any
 
@@ -68,6 +69,34 @@ def truncation(B: Floats, eps: float = 1e-6) -> dict[str, Any]:
         "gradient_error": gradient_error[::-1],
         "stop": constraint("tmpi", eps=eps).evaluate(B).order,
     }
+
+
+def along(points: Sequence[Mapping[str, Any]], x: str) -> dict[str, Any]:
+    """What was found at many points of a way, number by number: the median, and under "low" and "high" the tenths.
+
+    ``x`` names the orders, which all points share. Numbers are told to four digits, and infinite ones as None.
+
+    Examples
+    --------
+    >>> along([{"k": [1, 2], "power": [1.0, 0.1 * i], "stop": i} for i in range(11)], "k")["high"]
+    {'power': [1.0, 0.9], 'stop': 9}
+    """
+    names = [name for name in points[0] if name != x]
+
+    def at(share: float) -> dict[str, Any]:
+        # Of an even number of points the lower one in the middle: numbers that were met, and whole ones stay whole.
+        chosen = {name: np.quantile([p[name] for p in points], share, axis=0, method="inverted_cdf") for name in names}
+        return {name: _told(value) for name, value in chosen.items()}
+
+    return {x: points[0][x], **at(0.5), "low": at(0.1), "high": at(0.9), "points": len(points)}
+
+
+def _told(value: Any) -> Any:
+    if np.ndim(value):
+        return [_told(one) for one in value]
+    if isinstance(value, np.integer):
+        return int(value)
+    return float(f"{value:.4g}") if np.isfinite(value) else None
 
 
 def cyclic(B: Floats, radius: float) -> Floats:

@@ -205,8 +205,10 @@ def note_hollow(figure: Any, records: Sequence[Sequence[Record]]) -> None:
     cut, failed, counts = n_cut(runs), n_failed(runs), {len(some) for some in records if some}
     least, most = min(counts), max(counts)
     said = RUNS.format(len(runs), least if least == most else f"{least} to {most}")
+    if missing := sum(not some for some in records):
+        said = f"{said}; {missing} of {len(records)} settings have none yet"
     if cut + failed:
-        said = f"{said}. {HOLLOW.format(cut, len(runs), failed)}"
+        said = f"{said}.\n{HOLLOW.format(cut, len(runs), failed)}"
     figure.supxlabel(said, fontsize=7, color=NOTE)
 
 
@@ -267,7 +269,7 @@ def count_scale(ax: Any) -> None:
     if high < 3 * max(low, 0.4):
         low, high = min(low, high / 3), max(1.2, 1.5 * high)
         ax.set_ylim(low, high)
-    for steps in ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8)):
+    for steps in ((1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7)):
         ticks = [0.0, *(step * 10.0**power for power in range(-1, 7) for step in steps if step * 10.0**power >= 0.5)]
         if sum(low <= tick <= high for tick in ticks) >= 4:
             break

@@ -1,4 +1,4 @@
-"""The inner minimisers: min F(W) + Σ L1∘|W| + φ(h(W∘W)) over a box, for one penalty φ."""
+"""The inner minimisers: min F(W) + Σ L1∘|W| + φ(h) over a box, for one penalty φ."""
 
 from acyclic.continuous.minimisers.adam import Adam
 from acyclic.continuous.minimisers.lbfgs import lbfgs

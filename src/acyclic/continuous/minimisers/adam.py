@@ -13,7 +13,7 @@ from acyclic.running import Monitor, State
 
 @dataclass(frozen=True)
 class Adam:
-    """Adam with the settings of GOLEM: a fixed number of steps, the subgradient of the L1 term, no early stop.
+    """Adam with the settings of GOLEM: a fixed number of steps, the subgradient of the L1 term (0 at 0), no early stop.
 
     It counts as converged if the last tenth of the steps lowered the objective by less than ``tolerance`` of its size.
     """
@@ -32,7 +32,7 @@ class Adam:
         before = state.memory.get("before", np.array(np.inf))
         while state.inner_steps < self.steps:
             point = problem.at(W, penalty)
-            gradient = point.smooth_gradient + problem.l1_weights * np.sign(W)
+            gradient = point.smooth_gradient + problem.l1_near(point) * np.sign(W)
             t = state.inner_steps + 1
             before = np.array(point.total) if t <= self.steps - self.steps // 10 else before
             first = self.beta1 * first + (1 - self.beta1) * gradient

@@ -114,12 +114,19 @@ class Doubled:
         """See View."""
         W, (positive, negative) = self.join(flat), np.split(flat, 2)
         value, gradient = self.problem.score.value_and_gradient(W)
+        growth, squares = self.l1, self.problem.h_of == "squares"
         if self.penalty.active:
-            h, G, *_ = self.problem.constraint.evaluate_block(W * W, self.problem.d)
+            # At a minimum one part of each weight is 0: their sum is |W|, and has a derivative everywhere.
+            B = W * W if squares else np.reshape(positive + negative, W.shape)
+            h, G, *_ = self.problem.constraint.evaluate_block(B, self.problem.d)
             value += self.penalty.value(h)
-            gradient = gradient + (2 * self.penalty.slope(h)) * W * G
-        slope, l1 = gradient.ravel(), self.l1
-        return value + float(l1 @ positive + l1 @ negative), np.concatenate([slope + l1, l1 - slope])
+            if squares:
+                gradient = gradient + (2 * self.penalty.slope(h)) * W * G
+            else:
+                growth = growth + self.penalty.slope(h) * G.ravel()
+        slope = gradient.ravel()
+        l1 = float(self.l1 @ positive + self.l1 @ negative)
+        return value + l1, np.concatenate([slope + growth, growth - slope])
 
     def at(self, weights: Floats) -> Point:
         """See View."""

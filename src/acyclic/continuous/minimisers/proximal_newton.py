@@ -2,7 +2,7 @@
 
 h is linearised in A = W∘W, where it is h₀ + ⟨G, A − A₀⟩: a ridge with weights φ'(h₀)G. Together with the score's
 curvature the model falls into one weighted elastic net for each column, which the kernel solves exactly; a line search
-on the true objective follows.
+on the true objective follows. In A = |W| the same holds with L1 weights in the place of the ridge.
 """
 
 from __future__ import annotations
@@ -76,7 +76,14 @@ def _promised(problem: Problem, point: Point, target: Floats) -> float:
     """Change of the objective that a step to the target promises: slope of the smooth part, change of the L1 term."""
     step = target - point.weights
     slope = float(np.vdot(point.gradient, step)) + 2 * float(np.einsum("ij,ij,ij->", point.ridge, point.weights, step))
-    return slope + problem.l1_norm(target) - point.l1
+    return slope + problem.l1_norm(target) - point.l1 + _shrunk(point, point.weights, target)
+
+
+def _shrunk(point: Point, weights: Floats, target: Floats) -> float:
+    """What a penalty on |W|, linear in it with its slopes at a point, changes on the way from weights to a target."""
+    if point.shrinkage is None:
+        return 0.0
+    return float(np.vdot(point.shrinkage, np.abs(target) - np.abs(weights)))
 
 
 def _line_search(
@@ -110,6 +117,7 @@ def _rescaled(problem: Problem, penalty: Penalty, weights: Floats, reached: Poin
     target = reached.weights
     step = target - weights
     end = float(np.vdot(reached.smooth_gradient, step)) + reached.l1 - problem.l1_norm(weights)
+    end += _shrunk(reached, weights, target)
     length = slope / (slope - end) if end > slope else FARTHEST
     if 0.8 < length < 1.5:
         return reached
@@ -137,7 +145,7 @@ def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Dea
         Q,
         c,
         _linear_term(Q, c, point),
-        problem.l1_weights,
+        problem.l1_near(point),
         point.ridge,
         problem.least,
         problem.most,
