@@ -69,7 +69,7 @@ SHORT = ["--quick", "--runs", "1", "--nodes", "10"]
 REPRODUCE = [*COMMAND, "reproduce", "figure-2", *SHORT, "--out", "out", "--quiet"]
 RUNS = {
     "learn --bootstrap": Run([*LEARN, "--bootstrap", "60"], of_result, frozenset({"run"}), 12),
-    "learn --bootstrap --jobs 2": Run([*LEARN, "--bootstrap", "90", "--jobs", "2"], of_result, frozenset({"run"}), 12),
+    "learn --bootstrap --jobs 2": Run([*LEARN, "--bootstrap", "40", "--jobs", "2"], of_result, frozenset({"run"}), 12),
     "notears": fit("Notears(solver='central-path')", 20),
     "golem": fit("Golem(inner='adam', steps=3000)", 20),
     "nocurl": fit("NoCurl()", 30),

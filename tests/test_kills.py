@@ -15,6 +15,6 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", ["learn --bootstrap --jobs 2", "notears"])
-def test_a_killed_run_goes_on_to_the_same_bits(name):
-    assert kills.disturb(name, int(os.environ.get("ACYCLIC_KILLS", "2"))) >= 1
+def test_a_killed_run_goes_on_to_the_same_bits():
+    """What starts processes of its own; how fits go on is tested in test_running, where one of them is killed."""
+    assert kills.disturb("learn --bootstrap --jobs 2", int(os.environ.get("ACYCLIC_KILLS", "1"))) >= 1

@@ -85,7 +85,7 @@ def test_numbers_stay_as_they_are_in_the_rows():
 def test_codes_follow_rows_and_units():
     table = read_table(FRAME)
     drawn = table.resampled(np.random.default_rng(1))
-    chosen = drawn._positions
+    chosen = drawn._origin._positions
     for name in LEVELS:
         codes = table.codes(name)
         np.testing.assert_array_equal(drawn.codes(name), codes[chosen])

@@ -53,7 +53,7 @@ def test_ten_thousand_columns_are_announced(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system does not tell the peak of memory")
 def test_learning_from_many_columns_takes_no_more_than_is_announced():
-    d = 3000
+    d = 2000
     here = {**os.environ, "PYTHONPATH": str(Path(acyclic.__file__).parents[1])}
     run = subprocess.run([sys.executable, "-c", LEARN, str(d)], env=here, check=True, capture_output=True, text=True)
     assert int(run.stdout) <= memory.memory_needed(d)

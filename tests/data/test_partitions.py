@@ -13,6 +13,7 @@ import acyclic.data.dask_engine
 from acyclic.data.moments import Moments
 from acyclic.data.partials import CodeCounts, DrawnSums, RowWeights
 from acyclic.data.partitions import conclude, merge_levels, merge_results, perform
+from acyclic.data.reading import stays_elsewhere
 from acyclic.data.table import read_table
 from acyclic.errors import InputError
 from acyclic.facts import NoRows, Note
@@ -159,7 +160,7 @@ def test_a_file_is_cut_into_pieces(tmp_path, client, monkeypatch):
     to_polars(numbers()).write_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet", cluster=client)
     assert_equal(table, read_table(tmp_path / "t.parquet"))
-    assert table._reading.source.engine.count > 3
+    assert table._origin._reading.source.engine.count > 3
 
 
 @pytest.fixture
@@ -296,12 +297,31 @@ def test_a_cluster_is_for_what_it_can_read(tmp_path, client):
         read_table(numbers(), cluster=client)
     with pytest.raises(InputError, match="partials is for a folder"):
         read_table(numbers(), partials=tmp_path)
-    with pytest.raises(InputError, match="see no folder"):
+    with pytest.raises(InputError, match="see no file or folder"):
         read_table(tmp_path / "nowhere", cluster=client)
     with pytest.raises(InputError, match=r"without \.parquet files"):
         read_table(tmp_path, cluster=client)
     with pytest.raises(InputError, match="weights of a table in partitions are a column"):
         read_table(parted(numbers(), "frame", tmp_path), weights=np.ones(N))
+
+
+def test_a_path_that_is_not_here_is_left_to_the_workers(tmp_path, client):
+    path = parted(numbers(), "folder", tmp_path)
+    assert stays_elsewhere(path) and stays_elsewhere(tmp_path / "there") and stays_elsewhere("there")
+    assert not stays_elsewhere(next(path.iterdir())) and not stays_elsewhere("-") and not stays_elsewhere(numbers())
+
+
+def test_a_cluster_without_workers_is_one_sentence(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="the Dask cluster needs the package distributed")
+    monkeypatch.setattr("acyclic.data.dask_engine._PATIENCE", 0.1)
+    monkeypatch.setattr("acyclic.data.dask_engine._LOOK", 0.05)
+    options = {"n_workers": 0, "processes": False, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        pytest.raises(InputError, match="the cluster has no workers, and none came"),
+    ):
+        read_table(tmp_path, cluster=client)
 
 
 def test_a_run_goes_on_from_partial_results(tmp_path, client, monkeypatch):

@@ -13,11 +13,13 @@ from numpy.random import SeedSequence
 import acyclic
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.moments import Moments
+from acyclic.data.table import Table
 from acyclic.discrete.search import search_graph
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Remark
 from acyclic.graphs.dag import Dag
 from acyclic.trust.bootstrap import Bootstrap, bootstrap
+from acyclic.trust.fitting import fit, settle_price
 
 DATA = acyclic.simulate(n_nodes=8, n=300, random_state=2)
 NO_RULE = Fact.of(Remark.UNCALIBRATED, why="method")
@@ -275,3 +277,13 @@ def test_the_most_frequent_edge_of_a_cycle_stays():
     names = ("a", "b", "c")
     found = Bootstrap(names, 10, 10, shares, weight, weight.copy(), weight.copy(), Dag.empty(names))
     assert [edge[:2] for edge in found.consensus().edges()] == [("a", "b"), ("b", "c")]
+
+
+def test_draws_pay_the_price_that_the_whole_table_suggests():
+    """Rows that are drawn twice would look like evidence of more edges."""
+    table = acyclic.simulate(8, 300, graph="ER2", scheme="dao", random_state=1).X
+    learner = acyclic.OrderSearch(penalty="adaptive")
+    whole = fit(learner, Table.open(table))
+    assert settle_price(learner, whole).penalty == whole.verdict.details["price of a parent"]
+    assert settle_price(acyclic.OrderSearch(), whole).penalty == "ebic"
+    assert bootstrap(learner, table, draws=2).draws == 2

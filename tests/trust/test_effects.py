@@ -39,8 +39,8 @@ def test_intervals_cover_the_truth_about_as_often_as_they_say():
     truth = CHAIN.total_effects()
     pairs = np.nonzero(truth)
     inside = []
-    for seed in range(60):
-        found = total_effects(CHAIN, rows_of_chain(150, seed), draws=100)
+    for seed in range(40):
+        found = total_effects(CHAIN, rows_of_chain(150, seed), draws=60)
         inside.append((found.lower <= truth)[pairs] & (truth <= found.upper)[pairs])
     assert 0.8 <= np.mean(inside) <= 0.98
 

@@ -9,9 +9,11 @@ from hypothesis import given, settings
 
 import acyclic
 from acyclic.errors import InputError
-from acyclic.facts import Orientation, Remark
+from acyclic.facts import Ended, Fact, Orientation, Remark
+from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import find_cpdag
+from acyclic.judging.verdict import Verdict
 from acyclic.scores.regression import least_squares
 from acyclic.trust.drawn import Drawn
 from acyclic.trust.explaining import bound_effects, imply_covariance
@@ -89,6 +91,41 @@ def test_bounds_are_the_extremes_over_all_members_of_the_class(dag):
         return  # near-ties are another matter than the class
     implied = imply_covariance(graph, np.asarray(found.deviations))
     effects = [Dag(least_squares(implied, member), names).total_effects() for member in members(graph)]
+    least, most = bound_effects(found)
+    np.testing.assert_allclose(least, np.min(effects, axis=0), atol=1e-7)
+    np.testing.assert_allclose(most, np.max(effects, axis=0), atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_bounds_are_those_of_the_members_that_knowledge_leaves(seed):
+    rng = np.random.default_rng(seed)
+    names = list("abcd")
+    weights = np.triu(rng.uniform(0.3, 1.5, (4, 4)) * (rng.random((4, 4)) < 0.9), 1)
+    adjacency = weights != 0
+    every = list(members(Dag(weights, names)))
+    free = [(a, b) for a, b in np.argwhere(adjacency).tolist() if len({bool(other[a, b]) for other in every}) > 1]
+    known = free[rng.integers(len(free))]
+    left = [other for other in every if other[known]]
+    support = {}
+    for a, b in np.argwhere(adjacency).tolist():
+        ways = {bool(other[a, b]) for other in left}
+        fixed = Orientation.KNOWLEDGE if (a, b) in free else Orientation.INDEPENDENCE
+        support[names[a], names[b]] = Orientation.UNDETERMINED if len(ways) > 1 else fixed
+    verdict = Verdict(
+        method="order-search",
+        settings={},
+        end=Fact.of(Ended.COMPLETE),
+        orientation=Orientation.INDEPENDENCE,
+        n_nodes=len(names),
+        n_edges=int(adjacency.sum()),
+        support=support,
+    )
+    inverse = np.linalg.inv(np.eye(len(names)) - weights)
+    deviations = np.sqrt(np.diag(inverse.T @ inverse))
+    graph = Dag(weights, names)
+    found = Findings(graph, verdict, graph.cpdag(), deviations=tuple(deviations.tolist()))
+    implied = imply_covariance(graph, deviations)
+    effects = [Dag(least_squares(implied, member), names).total_effects() for member in left]
     least, most = bound_effects(found)
     np.testing.assert_allclose(least, np.min(effects, axis=0), atol=1e-7)
     np.testing.assert_allclose(most, np.max(effects, axis=0), atol=1e-7)

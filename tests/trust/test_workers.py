@@ -15,8 +15,9 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.errors import InputError, MissingExtraError
 from acyclic.facts import Ended, Remark
+from acyclic.trust import workers
 from acyclic.trust.bootstrap import bootstrap
-from acyclic.trust.workers import draw_seeds
+from acyclic.trust.workers import Resources, compute_answers, draw_seeds
 
 DATA = acyclic.simulate(n_nodes=6, n=200, random_state=3)
 
@@ -134,6 +135,30 @@ def test_limits_hold_on_a_dask_cluster(cluster):
     assert ended.draws == 7 and ended.end.kind is Ended.CALLBACK
     late = bootstrap(acyclic.learn, moments, 1_000, cluster=address, time_limit=2.0)
     assert late.draws < 1_000 and late.end.kind is Ended.TIME_LIMIT
+
+
+def _echo(payload, number, item, deadline):
+    return number, item, ""
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_who_comes_later_need_not_wait_for_all_others():
+    distributed = pytest.importorskip("distributed", reason="the Dask cluster needs the package distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        long = compute_answers(_echo, None, range(30), Resources(cluster=client))
+        # Answers come in the order in which they are done, which need not be the one in which they were asked for.
+        _, first, _ = next(long)
+        # The long run has asked for no more than a few, and asks for others when somebody takes its answers.
+        short = list(compute_answers(_echo, None, ["a", "b"], Resources(cluster=client)))
+        assert sorted(answer for _, answer, _ in short) == ["a", "b"]
+        asked = client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
+        # Each has what all its jobs share besides; what is done may not be forgotten yet.
+        assert asked <= 2 * (1 + workers._AHEAD) < 30
+        assert sorted([first, *(answer for _, answer, _ in long)]) == list(range(30))
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

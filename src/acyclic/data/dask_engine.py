@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,12 +18,17 @@ from acyclic.data.partitions import Job, Partition, Result, Work, conclude, merg
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import AcyclicError, Argument, InputError
 
-__all__ = ["DaskEngine", "FilePart", "FramePart", "is_dask_frame", "open_folder", "open_frame"]
+__all__ = ["DaskEngine", "FilePart", "FramePart", "as_they_come", "is_dask_frame", "open_folder", "open_frame"]
 
 # At most so many results come to the client, which is also in how many steps a run that was killed can go on.
 _MOST_AT_TOP: Final = 64
 # How often a result is asked for again whose workers died.
 _TRIES: Final = 5
+# Seconds without any worker after which nobody waits longer: a cluster that grows on demand takes minutes.
+_PATIENCE: Final = 300.0
+# Seconds between looks at results, and at who is there while no result comes.
+_TICK: Final = 0.02
+_LOOK: Final = 2.0
 
 
 def is_dask_frame(source: Any) -> bool:
@@ -152,6 +158,26 @@ def _compute_here(nodes: Sequence[Any], found: Callable[[int, Any], None]) -> No
         found(at, result)
 
 
+def as_they_come(client: Any, waiting: Any, deadline: Deadline) -> Iterator[Any]:
+    """Futures of an `as_completed` as they are done, also those that are added meanwhile.
+
+    Raises Stopped when the deadline passes, and InputError where nobody is there who works.
+    """
+    look, patience = Deadline(_LOOK), Deadline()
+    while not waiting.is_empty():
+        if waiting.has_ready():
+            yield next(waiting)
+            look, patience = Deadline(_LOOK), Deadline()
+            continue
+        deadline.check()
+        if look.passed():
+            look = Deadline(_LOOK)
+            patience = Deadline() if client.nthreads() else patience.sooner(_PATIENCE)
+        if patience.passed():
+            raise InputError(f"the cluster has no workers, and none came in {_PATIENCE:g} seconds; start some")
+        time.sleep(_TICK)
+
+
 @dataclass(frozen=True, eq=False)
 class _Asked:
     """A client that is asked for results."""
@@ -168,8 +194,8 @@ class _Asked:
         tries = dict.fromkeys(range(len(nodes)), 0)
         try:
             futures |= {future: at for at, future in enumerate(self.client.compute(list(nodes)))}
-            waiting = as_completed(futures, loop=self.client.loop, timeout=self.deadline.left())
-            for future in waiting:
+            waiting = as_completed(futures, loop=self.client.loop)
+            for future in as_they_come(self.client, waiting, self.deadline):
                 at = futures[future]
                 if future.status == "finished":
                     found(at, future.result())
@@ -180,11 +206,9 @@ class _Asked:
                     raise InputError(*self._tell(error)) from error
                 future.retry()
                 waiting.add(future)
-        except AcyclicError:
+        except (AcyclicError, Stopped):
             raise
         except Exception as error:  # whatever Dask raises when its scheduler is gone, of many kinds
-            if isinstance(error, TimeoutError) and self.deadline.passed():
-                raise Stopped(self.deadline.end()) from None
             raise InputError(*self._tell(error)) from error
         finally:
             if self._is_alive():
@@ -225,10 +249,13 @@ def open_folder(
 ) -> DaskEngine:
     """The Parquet files of a folder, or one such file, as the workers of a cluster see them."""
     with connected(cluster) as client:
+        from distributed import as_completed
+
         # A path that only the workers know is none to this machine.
         whole = str(Path(path).absolute()) if Path(path).exists() else os.fspath(path)
         try:
-            found = client.submit(cut_parquet, whole, pure=False).result()
+            waiting = as_completed([client.submit(cut_parquet, whole, pure=False)], loop=client.loop)
+            [found] = [future.result() for future in as_they_come(client, waiting, Deadline())]
         except InputError:
             raise
         except Exception as error:

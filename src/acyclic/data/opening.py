@@ -208,7 +208,7 @@ def cut_parquet(path: str) -> list[FileCut]:
     """The Parquet files of a folder, or one of them, each cut into pieces of rows if it is large."""
     polars, place = _import_polars(path), Path(path)
     if not place.exists():
-        raise InputError(f"the workers of the cluster see no folder {path}; it has to be on a disk that they share")
+        raise InputError(f"the workers of the cluster see no file or folder {path}; they need a disk that has it")
     files = sorted(place.rglob("*.parquet")) if place.is_dir() else [place]
     if not files:
         raise InputError(f"{path} is a folder without .parquet files")

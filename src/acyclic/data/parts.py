@@ -7,7 +7,7 @@ stored: ``to_dict`` gives plain values, of which `SHAPE` is the form.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final, Self, TypeAlias
 
@@ -30,6 +30,7 @@ __all__ = [
     "Number",
     "Shaped",
     "Steps",
+    "Waves",
     "read_mechanism",
 ]
 
@@ -46,10 +47,16 @@ _TERM: Final = record(
     },
     closed=True,
 )
+_WAVES: Final = record(
+    {"centre": _NUMBERS, "frequencies": each(_NUMBERS), "weights": each(_NUMBERS), "constant": number()},
+    {},
+    closed=True,
+)
 SHAPE: Final[Range] = record(
     {"parents": each(whole(least=0))},
     {
         "terms": each(_TERM),
+        "together": _WAVES,
         "offset": number() | _NUMBERS,
         "deviation": number(least=0),
         "points": _NUMBERS,
@@ -129,6 +136,44 @@ class Steps:
 Term: TypeAlias = Curve | Steps
 
 
+@dataclass(frozen=True, eq=False)
+class Waves:
+    """A function of several numbers together: Σ_k a_k cos(w_k·(x − centre)) + b_k sin(w_k·(x − centre)) + constant.
+
+    ``frequencies`` are (m, p), ``weights`` the a and b (2, m).
+
+    Examples
+    --------
+    >>> product = Waves(np.zeros(2), np.array([[1.0, -1.0], [1.0, 1.0]]), np.array([[0.5, -0.5], [0.0, 0.0]]), 0.0)
+    >>> bool(np.isclose(product(np.array([[0.3, 0.4]]))[0], np.sin(0.3) * np.sin(0.4)))
+    True
+    """
+
+    centre: Floats
+    frequencies: Floats
+    weights: Floats
+    constant: float
+
+    def __call__(self, X: Floats) -> Floats:
+        """Values (n,) at points (n, p)."""
+        phase = (X - self.centre) @ self.frequencies.T
+        return np.asarray(np.cos(phase) @ self.weights[0] + np.sin(phase) @ self.weights[1] + self.constant)
+
+    def permuted(self, order: Integers) -> Waves:
+        """The same function of its numbers in another order."""
+        return replace(self, centre=self.centre[order], frequencies=self.frequencies[:, order])
+
+    def slopes(self, X: Floats) -> Floats:
+        """Derivatives (n, p) at points."""
+        phase = (X - self.centre) @ self.frequencies.T
+        return np.asarray((np.cos(phase) * self.weights[1] - np.sin(phase) * self.weights[0]) @ self.frequencies)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        lists = {name: getattr(self, name).tolist() for name in ("centre", "frequencies", "weights")}
+        return {**lists, "constant": self.constant}
+
+
 @dataclass(frozen=True)
 class Normal:
     """Normal noise."""
@@ -195,20 +240,23 @@ class Shaped:
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A number: an offset, plus a function of each parent, plus noise."""
+    """A number: an offset, plus a function of each parent or one of all of them together, plus noise."""
 
     parents: tuple[int, ...]
     terms: tuple[Term, ...]
     offset: float
     noise: Normal | Shaped
+    together: Waves | None = None
 
     @property
     def is_linear(self) -> bool:
         """Whether all functions are lines."""
-        return all(term.is_line for term in self.terms)
+        return self.together is None and all(term.is_line for term in self.terms)
 
     def expect(self, coded: Floats) -> Floats:
         """Its mean (n,) given its parents."""
+        if self.together is not None:
+            return self.offset + self.together(coded[:, list(self.parents)])
         return np.asarray(self.offset + _add_up(self.parents, self.terms, coded, 1)[:, 0])
 
     def draw(self, coded: Floats, rng: Generator) -> Floats:
@@ -222,7 +270,8 @@ class Number:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         terms = [term.to_dict() for term in self.terms]
-        return {"parents": list(self.parents), "terms": terms, "offset": self.offset, **self.noise.to_dict()}
+        together = {} if self.together is None else {"together": self.together.to_dict()}
+        return {"parents": list(self.parents), "terms": terms, **together, "offset": self.offset} | self.noise.to_dict()
 
 
 class _Levels:
@@ -323,6 +372,8 @@ def read_mechanism(plain: Mapping[str, Any]) -> Mechanism:
             raise ValueError("counts has to be a table with rows")
         return Counted(parents, keys, counts)
     offset = np.array(plain["offset"], dtype=float)
+    if "together" in plain:
+        return Number(parents, (), float(offset), _read_noise(plain), _read_waves(plain["together"], len(parents)))
     terms = tuple(_read_term(term, offset.size) for term in plain["terms"])
     if len(terms) != len(parents) or not offset.size:
         raise ValueError("terms and parents have to be as many")
@@ -340,6 +391,15 @@ def _read_noise(plain: Mapping[str, Any]) -> Normal | Shaped:
     if len(points) != len(widths) or not len(points):
         raise ValueError("points and widths have to be as many")
     return Shaped(points, widths)
+
+
+def _read_waves(plain: Mapping[str, Any], size: int) -> Waves:
+    centre, frequencies, weights = (np.array(plain[k], dtype=float) for k in ("centre", "frequencies", "weights"))
+    if centre.shape != (size,) or frequencies.shape != (len(frequencies), size):
+        raise ValueError(f"frequencies and centre have to be of {size} parents")
+    if weights.shape != (2, len(frequencies)):
+        raise ValueError("weights have to be two for each frequency")
+    return Waves(centre, frequencies, weights, float(plain["constant"]))
 
 
 def _read_term(plain: Mapping[str, Any], responses: int) -> Term:

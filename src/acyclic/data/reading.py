@@ -449,8 +449,10 @@ class Where(NamedTuple):
 
 
 def stays_elsewhere(source: Any) -> bool:
-    """Whether a cluster reads it where it is: a folder, or a frame that is in partitions."""
-    return is_dask_frame(source) or (isinstance(source, str | os.PathLike) and Path(source).is_dir())
+    """Whether a cluster reads it where it is: a folder, a path that only workers know, or a frame in partitions."""
+    if not isinstance(source, str | os.PathLike):
+        return is_dask_frame(source)
+    return Path(source).is_dir() or not (os.fspath(source) == "-" or Path(source).exists())
 
 
 def open_elsewhere(source: Any, where: Where | None) -> Engine | None:

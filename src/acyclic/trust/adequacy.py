@@ -17,6 +17,7 @@ from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import Cpdag, extend_consistently
 from acyclic.graphs.reachability import close_transitively
+from acyclic.graphs.showing import Shown
 from acyclic.judging import words
 from acyclic.learners import DagLearner
 from acyclic.ranges import (
@@ -109,7 +110,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Adequacy:
+class Adequacy(Shown):
     """Whether rows bear out the independencies that a graph implies; ``str()`` is prose.
 
     Attributes
@@ -170,6 +171,14 @@ class Adequacy:
         """Whether nothing speaks against the graph: no claim is violated, nor all of them together at 1 %."""
         held = [p for p in (self.p_value, self.held_out) if p is not None and not np.isnan(p)]
         return not self.violations and all(p >= CLEAR for p in held)
+
+    def table(self) -> list[dict[str, Any]]:
+        """The claims that fit worst, one row each, and whether they fail beyond chance."""
+        failed = {(claim.node, claim.other) for claim in self.violated}
+        return [
+            {**claim.to_dict(), "given": ", ".join(claim.given), "violated": (claim.node, claim.other) in failed}
+            for claim in self.worst
+        ]
 
     def __str__(self) -> str:
         return words.say_adequacy(self)

@@ -269,8 +269,9 @@ def audit(
         whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
         fixed = isinstance(chosen, DagLearner) and chosen.fixed_units
         others = [] if fixed else _other_units(source, int(rescalings), decades, random_state)
-        refits, end = _refit(chosen, others, resources, whole)
+        # Before the refits, of which a limit may leave some: whether rows that were not learned from agree weighs more.
         adequacy = _test_claims(chosen, source, whole, resources.deadline, random_state)
+        refits, end = _refit(chosen, others, resources, whole)
         found = _judge(source, whole, refits, end, len(others), adequacy)
         return replace(found, notes=(Fact.of(Remark.FIXED_UNITS), *found.notes)) if fixed else found
 
@@ -390,7 +391,9 @@ def _doubt_residuals(table: Table, first: Fit) -> tuple[list[Fact[Doubt]], list[
     if not table.has_sample:
         return [], [Fact.of(Remark.NO_ROWS)]
     numbers = _find_numbers(table, first)
-    among = Dag(np.where(numbers & numbers[:, None], graph.weights, 0.0), graph.names)
+    # What is left of a column of two levels has a spread that changes with its mean, whatever the mechanism.
+    children = numbers & np.array([kind is not Kind.CATEGORICAL for kind in table.kinds])
+    among = Dag(np.where(children & numbers[:, None], graph.weights, 0.0), graph.names)
     if not among.n_edges:
         return [], []
     rows = table.rows() if table.has_rows else table.sample(MOST_SAMPLED)

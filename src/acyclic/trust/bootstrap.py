@@ -17,7 +17,7 @@ from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import Argument, InputError, show_name
 from acyclic.facts import Ended, Fact, Orientation, Remark, cut_short
-from acyclic.findings import PROBABILITIES
+from acyclic.findings.edge_table import PROBABILITIES
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
@@ -49,7 +49,7 @@ from acyclic.ranges import (
 from acyclic.running import Key, digest
 from acyclic.trust.calibration import calibrate, find_obstacle
 from acyclic.trust.drawn import Drawn
-from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner
+from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner, settle_price
 from acyclic.trust.progress import show_progress
 from acyclic.trust.workers import Harvest, Kept, Resources, draw_seeds, run_draws
 from acyclic.types import Bools, Callback, Floats, Integers
@@ -385,7 +385,8 @@ def bootstrap(
         source = Table.open(table, cluster=resources.cluster) if reads else Table.open(table)
         check_partitions(source, resample)
         whole = fit(chosen, source, deadline=resources.deadline) if first is None else check_first(first, source)
-        shared = _Shared(source, chosen, whole.reached if warm_start else None, resample == "partitions")
+        reached = whole.reached if warm_start else None
+        shared = _Shared(source, settle_price(chosen, whole), reached, resample == "partitions")
         kept = None
         if checkpoint is not None and not whole.end.kind.stopped:
             key = describe_draws(chosen, source, random_state, warm_start=warm_start, first=first, resample=resample)

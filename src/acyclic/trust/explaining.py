@@ -13,6 +13,7 @@ from acyclic.errors import InputError, show_name, suggest
 from acyclic.facts import Fact, Orientation, Remark
 from acyclic.findings import Findings
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import Cpdag, extend_consistently
 from acyclic.graphs.separation import find_adjustment
 from acyclic.graphs.showing import Shown
 from acyclic.judging import words
@@ -279,8 +280,9 @@ def bound_effects(found: Findings) -> tuple[Floats, Floats]:
     """The least and the largest total effect (d, d) over the graphs that fit equally well.
 
     The effect of a node follows from its parents (Maathuis, Kalisch and Bühlmann 2009): in the covariance that the
-    graph implies it is regressed on them, for each set of open neighbours that can be parents together, which are
-    those that are all joined. Where prior knowledge excludes some of them, the bounds may be wider than they need be.
+    graph implies it is regressed on them, for each set of open neighbours that can be parents together. In a class
+    those are the sets that are all joined; where prior knowledge fixes directions as well, a set also has to leave some
+    graph (Perković, Kalisch and Maathuis 2017).
     """
     graph, point = found.graph, found.graph.total_effects()
     least, most = point.copy(), point.copy()
@@ -289,9 +291,12 @@ def bound_effects(found: Findings) -> tuple[Floats, Floats]:
         return least, most
     covariance = imply_covariance(graph, np.asarray(found.deviations))
     directed, joined = graph.adjacency & ~open_edges, graph.adjacency | graph.adjacency.T
+    informed = Orientation.KNOWLEDGE in found.support.values()
     for node in np.flatnonzero(open_edges.any(axis=0)).tolist():
         fixed = np.flatnonzero(directed[:, node]).tolist()
         for some in _find_cliques(np.flatnonzero(open_edges[:, node]).tolist(), joined):
+            if informed and not _can_be_parents(some, node, directed, open_edges):
+                continue
             effects = _regress(covariance, node, [*fixed, *some])
             least[node], most[node] = np.minimum(least[node], effects), np.maximum(most[node], effects)
     scale = np.asarray(found.deviations)
@@ -307,6 +312,25 @@ def _find_open(found: Findings) -> Bools:
         if support is Orientation.UNDETERMINED and source in at and target in at:
             edges[at[source], at[target]] = edges[at[target], at[source]] = True
     return edges & (found.graph.adjacency | found.graph.adjacency.T)
+
+
+def _can_be_parents(some: Sequence[int], node: int, directed: Bools, open_edges: Bools) -> bool:
+    """Whether there is a graph in which these of the open neighbours of a node, and no others, are its parents."""
+    directed, undirected = directed.copy(), open_edges.copy()
+    others = np.setdiff1d(np.flatnonzero(open_edges[node]), some).tolist()
+    undirected[node], undirected[:, node] = False, False
+    directed[node, others], directed[list(some), node] = True, True
+    apart = ~(directed | directed.T | undirected)
+    np.fill_diagonal(apart, False)
+    # A new parent that is not joined to another one would make a v-structure that the class does not have.
+    new = [(parent, node) for parent in some] + [(node, child) for child in others]
+    if any((apart[parent] & directed[:, child]).any() for parent, child in new):
+        return False
+    try:
+        extend_consistently(Cpdag(None, directed, undirected))
+    except InputError:
+        return False
+    return True
 
 
 def imply_covariance(graph: Dag, deviations: Floats) -> Floats:

@@ -102,6 +102,16 @@ def with_settings(learner: Estimator, settings: dict[str, Any]) -> Estimator:
     return copy
 
 
+def settle_price(learner: Learner, whole: Fit) -> Learner:
+    """A learner for draws of rows: it pays what the whole table found an edge to be worth.
+
+    Rows that are drawn twice would look like evidence of more edges.
+    """
+    if not isinstance(learner, DagLearner) or getattr(learner, "penalty", None) != "adaptive" or whole.verdict is None:
+        return learner
+    return with_settings(learner, {"penalty": whole.verdict.details["price of a parent"]})
+
+
 def fit(learner: Learner, table: Table, start: Floats | None = None, deadline: Deadline | None = None) -> Fit:
     """Fit a resolved learner; the start goes to those that take one.
 

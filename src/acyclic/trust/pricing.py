@@ -9,7 +9,8 @@ from acyclic.data.mask import Mask
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.refine import Nearby
 from acyclic.facts import Fact, Orientation, Standing
-from acyclic.findings import Findings, rows_used
+from acyclic.findings import Findings
+from acyclic.findings.origin import rows_used
 
 __all__ = ["find_problem", "is_linear_search", "price_knowledge"]
 

@@ -6,9 +6,10 @@ import os
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -19,7 +20,8 @@ from numpy.random import SeedSequence
 from threadpoolctl import threadpool_limits
 
 from acyclic.data.cluster import connected
-from acyclic.deadline import Deadline, allow_interrupts
+from acyclic.data.dask_engine import as_they_come
+from acyclic.deadline import Deadline, Stopped, allow_interrupts
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact
 from acyclic.files import Journal
@@ -37,6 +39,9 @@ None stands for a draw that time cut short.
 _TRIES_TOGETHER = 2
 # Seconds for the answers of workers that heed the deadline themselves to arrive.
 _GRACE = 0.5
+# Jobs that a cluster has at a time, for each of its threads: Dask does what it was asked for first, so that what others
+# ask for would wait for the end of all that is there.
+_AHEAD = 4
 
 
 @dataclass(frozen=True)
@@ -283,6 +288,7 @@ def _of_client(
 ) -> Answers:
     from distributed import as_completed
 
+    left, waiting = resources.deadline.left(), deque(range(len(items)))
     futures: dict[Any, int] = {}
     try:
         with warnings.catch_warnings():
@@ -291,16 +297,33 @@ def _of_client(
             warnings.simplefilter("ignore", UserWarning)
             shared = client.submit(_same, payload, pure=False)
         given = {"job": job, "payload": shared, "deadline": resources.deadline}
-        submitted = client.map(_remote, range(len(items)), items, pure=False, retries=1, **given)
-        futures = {future: number for number, future in enumerate(submitted)}
-        left = resources.deadline.left()
-        for future in as_completed(futures, loop=client.loop, timeout=None if left is None else left + _GRACE):
-            number = futures[future]
+        stream = as_completed([], loop=client.loop)
+
+        def ask() -> None:
+            room = _AHEAD * max(sum(client.nthreads().values()), 1) - len(futures)
+            for number in [waiting.popleft() for _ in range(min(room, len(waiting)))]:
+                future = client.submit(_remote, number, items[number], pure=False, retries=1, **given)
+                futures[future] = number
+                stream.add(future)
+
+        ask()
+        for future in as_they_come(client, stream, Deadline(None if left is None else left + _GRACE)):
+            number = futures.pop(future)
+            if future.status in ("lost", "pending"):
+                # Its worker died with the answer before that was brought here; the scheduler has it computed again.
+                with suppress(TimeoutError):
+                    future.exception(timeout=resources.deadline.left())
             yield future.result() if future.status == "finished" else (number, None, _failure(future))
-    except TimeoutError:
+            if waiting:
+                ask()
+    except Stopped:
         return
+    except OSError:
+        for number in (*futures.values(), *waiting):
+            yield number, None, "the scheduler of the cluster is gone"
     finally:
-        client.cancel([future for future in futures if not future.done()])
+        if client.status == "running":
+            client.cancel(list(futures))
 
 
 def _remote(number: int, item: Any, *, job: Callable[..., Answer], payload: Any, deadline: Deadline) -> Answer:
