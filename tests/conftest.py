@@ -21,10 +21,27 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# What `-m "not slow"` leaves out without loading it: torch networks, browsers, the paper's experiments, other packages.
+# What `-m "not slow"` leaves out without loading it: torch, browsers, the paper's experiments, other packages,
+# clusters, corpora of hostile input, every question in every world.
 SLOW_ROOMS = [
     Path(__file__).parent / room
-    for room in ("browser", "constraints/test_torch.py", "experiments", "handoff", "learners/neural")
+    for room in (
+        "benchmarks",
+        "browser",
+        "experiments",
+        "handoff",
+        "learners/neural",
+        "constraints/test_autograd.py",
+        "constraints/test_torch.py",
+        "data/test_hostile.py",
+        "data/test_partitions.py",
+        "test_hostile.py",
+        "test_mcp.py",
+        "test_notebooks.py",
+        "test_worlds_matrix.py",
+        "trust/test_redrawn.py",
+        "trust/test_tls.py",
+    )
 ]
 
 

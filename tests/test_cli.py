@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -159,7 +160,8 @@ def test_draws_that_nobody_counted_are_all_that_were_wanted(table):
     assert trying._settle_draws(limited, cut) is cut and trying._settle_draws(job, found) is found
 
 
-def test_a_target_is_explained_and_one_that_is_no_column_refused_before_any_work(table, here, capsys):
+def test_a_target_is_explained_and_one_that_is_no_column_refused_before_any_work(table, here, capsys, monkeypatch):
+    monkeypatch.setattr("acyclic.trust.explaining.SECONDS", 600.0)  # a busy machine would refit less often
     assert main(["learn", str(table), "--quick", "--target", "x5", "--out", "run"]) == 0
     # Without the table the graph is not refitted, so that there are no intervals: compare with what has it.
     said = acyclic.load("run/result.json").with_table(acyclic.read_table(table)).explain("x5")
@@ -327,11 +329,13 @@ def test_compare_takes_graphs_and_results(table, here, capsys):
         assert found["shd"] == expected.shd and found["sid"] == expected.sid
 
 
-def test_the_bundled_data_are_written_exactly(here):
+def test_data_sets_are_written_exactly(here):
     assert main(["datasets", "sachs", "--quiet"]) == 0
     sachs = acyclic.load_sachs()
     np.testing.assert_array_equal(np.loadtxt("sachs/table.csv", delimiter=",", skiprows=1), sachs.X)
     assert read("sachs/graph-17.json") == sachs.graphs["17"]
+    if find_spec("pgmpy") is None:
+        pytest.skip("networks need the extra handoff")
     assert main(["datasets", "ecoli70", "--out", "net", "--quiet"]) == 0
     assert read("net/graph.json") == acyclic.load_network("ecoli70").graph
 
@@ -348,7 +352,7 @@ def test_the_bundled_data_are_written_exactly(here):
         (["learn", "--from", "data/graph.json"], 1, "not a result file"),
         (["compare", "data/graph.json", "data/table.xyz"], 1, "a graph file ends in"),
         (["report", "none.json"], 1, "No such file"),
-        (["datasets", "titanic"], 1, "there is no bundled data 'titanic'"),
+        (["datasets", "titanic"], 1, "there is no data set 'titanic'"),
         (["simulate", "--nodes", "6", "--out", "data"], 1, "--force"),
         (["simulate", "--noise", "loud", "--out", "new"], 1, "loud"),
         (["simulate", "--scheme", "onion", "--out", "new"], 1, "raw, standardized, iscm, dao"),
@@ -472,7 +476,7 @@ def test_whatever_happens_is_one_sentence_and_a_documented_code(here, monkeypatc
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("acyclic.data.table.read_table", fail)
+    monkeypatch.setattr("acyclic.data.table.read.read_table", fail)
     assert main(["learn", "t.csv", "--quiet"]) == code
     (sentence,) = capsys.readouterr().err.splitlines()
     assert sentence.startswith("error: ") and message in sentence
@@ -530,7 +534,7 @@ def interrupt(arguments, here, line):
 @pytest.fixture
 def large(here):
     """Standardised columns, for which the default method searches orders for seconds."""
-    size = ["--nodes", "200", "--rows", "400", "--seed", "1", "--standardize"]
+    size = ["--nodes", "120", "--rows", "400", "--seed", "1", "--standardize"]
     assert main(["simulate", *size, "--out", "large", "--quiet"]) == 0
     return "large/table.csv"
 
@@ -538,7 +542,7 @@ def large(here):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "stage"),
-    [("auto", "order search"), ("order-search", "order search"), ("notears", "augmented Lagrangian")],
+    [("auto", "order search"), ("notears", "augmented Lagrangian")],
 )
 def test_control_c_ends_all_of_the_run_and_writes_the_best_so_far(large, here, method, stage):
     asked = ["learn", large, "--method", method, "--bootstrap", "3", "--audit", "--out", "run"]
@@ -575,7 +579,7 @@ def test_interrupted_before_there_is_anything(here, monkeypatch, capsys):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("acyclic.data.table.read_table", interrupted)
+    monkeypatch.setattr("acyclic.data.table.read.read_table", interrupted)
     assert main(["learn", "t.csv"]) == 130
     assert "interrupted; nothing was written" in capsys.readouterr().err
     assert list(here.iterdir()) == []

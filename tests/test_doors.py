@@ -193,7 +193,7 @@ def test_terminal_file_and_page_show_the_same_numbers_under_the_same_names(here,
             header = cells
         elif header and "%" in line:
             at = header.index("this way")
-            rows[cells[0], cells[1]] = tuple(float(cell.rstrip("%")) / 100 for cell in cells[at : at + 2])
+            rows[cells[0], cells[2]] = tuple(float(cell.rstrip("%")) / 100 for cell in cells[at : at + 2])
     assert header[-4:-1] == ["this way", "either way", "margin"] and rows == shares
 
 

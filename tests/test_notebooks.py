@@ -37,13 +37,17 @@ def shown(data):
         "bootstrap": acyclic.bootstrap("auto", data, draws=3),
         "effects": acyclic.total_effects(result, data, draws=5),
         "audit": acyclic.audit(data, rescalings=0),
+        "adequacy": acyclic.markov_check(acyclic.Dag(np.zeros((5, 5)), data.columns), data),
         "comparison": acyclic.compare(acyclic.simulate(5, 10, random_state=2).graph, acyclic.Dag(np.eye(5, k=1))),
         "explanation": result.explain("x1"),
         "choice": acyclic.choose_l1(acyclic.Notears(), data, [0.5, 0.1]),
     }
 
 
-NAMES = ("result", "graph", "cpdag", "bootstrap", "effects", "audit", "comparison", "explanation", "choice")
+NAMES = (
+    *("result", "graph", "cpdag", "bootstrap", "effects", "audit", "adequacy"),
+    *("comparison", "explanation", "choice"),
+)
 
 
 @pytest.mark.parametrize("name", NAMES)

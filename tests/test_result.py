@@ -17,6 +17,7 @@ from acyclic.discrete.exact import find_best_graph
 from acyclic.discrete.rivals import Rivals
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Fact, Note, Orientation, Removal, Standing
+from acyclic.graphs.formats import read
 from acyclic.judging.judge import Found
 from acyclic.judging.verdict import Margin
 from acyclic.judging.words import say, say_alternative, say_note
@@ -213,6 +214,7 @@ def test_the_table_of_edges_has_margins_where_a_search_found_them(near):
         "margin",
         "turned",
         "left_out",
+        "decided",
         "support",
         "rests_on",
     ]
@@ -221,6 +223,55 @@ def test_the_table_of_edges_has_margins_where_a_search_found_them(near):
         assert row["margin"] == min(row["turned"], row["left_out"])
     bare = acyclic.load(FORMAT_1)
     assert "margin" not in bare.edge_columns() and bare.edges()[0]["margin"] is None and bare.alternatives == ()
+
+
+def redrawn(result, share, draws=20, **likely):
+    """The result with draws of which all have each edge, and this share in its direction."""
+    rows = [
+        {"source": a, "target": b, "frequency": share, "adjacency": 1.0, "lower": None, "upper": None, **likely}
+        for a, b, _ in result.graph.edges()
+    ]
+    return result.with_evidence(confidence={"draws": draws, "edges": rows, **({"unseen": 0.1} if likely else {})})
+
+
+@pytest.mark.parametrize(
+    ("share", "draws", "likely", "steady"),
+    [
+        (0.6, 20, {}, False),
+        (0.7, 20, {}, True),
+        (0.6, 9, {}, True),  # too few to say
+        (
+            0.6,
+            20,
+            {"probability": 0.9, "direction_probability": 0.7},
+            True,
+        ),  # what shares amount to counts, where known
+        (0.7, 20, {"probability": 0.9, "direction_probability": 0.6}, False),
+    ],
+)
+def test_a_direction_that_many_draws_turn_is_not_decided(near, share, draws, likely, steady):
+    firm = dict.fromkeys(near.verdict.support, Orientation.INDEPENDENCE) | {("d", "c"): Orientation.KNOWLEDGE}
+    before = replace(near, verdict=replace(near.verdict, support=firm))
+    after = redrawn(before, share, draws, **likely)
+    loose = {pair for pair, kind in after.support.items() if kind is Orientation.UNSTEADY}
+    assert loose == after.undecided == (set() if steady else set(firm) - {("d", "c")})
+    assert {(row["source"], row["target"]) for row in after.edges() if not row["decided"]} == loose
+    assert after.verdict.assessment.decided == len(firm) - len(loose)
+    # The file holds what the verdict says, so that more draws can decide it again.
+    written = {(edge["source"], edge["target"]): edge["support"] for edge in json.loads(after.to_json())["edges"]}
+    assert written == firm
+
+
+def test_what_is_not_decided_has_an_arrowhead_nowhere(near, tmp_path):
+    loose = near.undecided
+    assert loose == {("a", "c"), ("b", "c")} and ("d", "c") in near.support
+    picture = near._repr_html_()
+    assert picture.count("marker-end") == 1 and "a – c" in picture and "d → c" in picture
+    heads = {patch.get_arrowstyle().__class__.__name__ for patch in near.plot().axes[0].patches}
+    assert heads == {"Curve", "CurveFilledB"}
+    dot = write_folder(near, tmp_path / "run").joinpath("graph.dot").read_text()
+    assert dot.count("arrowhead=none") == 2
+    assert read(tmp_path / "run" / "graph.dot") == near.graph
 
 
 def test_a_margin_that_is_not_known_stays_so(near):

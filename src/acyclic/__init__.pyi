@@ -11,8 +11,8 @@ from acyclic.data.knowledge import Knowledge as Knowledge
 from acyclic.data.model import Model as Model
 from acyclic.data.moments import Moments as Moments
 from acyclic.data.simulate import simulate as simulate
-from acyclic.data.table import Table as Table
-from acyclic.data.table import read_table as read_table
+from acyclic.data.table.read import read_table as read_table
+from acyclic.data.table.table import Table as Table
 from acyclic.discrete.kkt import kkt_search as kkt_search
 from acyclic.discrete.skeleton import mmpc as mmpc
 from acyclic.graphs.dag import Dag as Dag

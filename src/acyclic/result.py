@@ -9,7 +9,9 @@ from typing import Any, Self
 from acyclic.data.table import Table
 from acyclic.documents import read_text
 from acyclic.errors import InputError
-from acyclic.findings import NO_RESULT, Findings, list_versions
+from acyclic.findings import Findings
+from acyclic.findings.file_format import NO_RESULT
+from acyclic.findings.origin import list_versions
 from acyclic.judging.alternatives import name_alternatives
 from acyclic.learners import DagLearner
 from acyclic.report.figure import plot

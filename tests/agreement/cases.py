@@ -4,8 +4,8 @@
 three on standardised tables: EqualVariance, SortnRegress and what kkt_search starts from have had a rule for equal
 variances since, in the place of rounding; and but for `learn` and `OrderSearch`, which prove small graphs best: none of
 theirs has a worse score than the one before. `learn` goes beyond that on tables of exponential and Gumbel noise and on
-Sachs' data since it knows curves and the shape of the noise. Tables are made, not stored: by `simulate`, from the
-bundled data, and from these by what users do to tables (other units, columns permuted, duplicated, constant, few rows),
+Sachs' data since it knows curves and the shape of the noise. Tables are made, not stored: by `simulate`, from
+the data sets, and from these by what users do to tables (other units, columns permuted, doubled, constant, few rows),
 some with prior knowledge.
 
     python -m agreement.cases answers.npz     (from tests/)     writes the answers of the installed version
@@ -14,6 +14,7 @@ some with prior knowledge.
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -79,9 +80,8 @@ def _real_cases() -> Iterator[Case]:
     yield Case("sachs", sachs.X)
     yield Case("log sachs", np.log(sachs.X))
     for name, n in (("ecoli70", 300), ("magic-niab", 500)):
-        network = acyclic.load_network(name)
-        sample = np.asarray(network.sample(n))[:, :15]
-        yield Case(name, sample)
+        known = find_spec("pgmpy") is not None  # which has the networks; a table without rows is not tried
+        yield Case(name, acyclic.load_network(name).sample(n)[:, :15] if known else np.empty((0, 15)))
 
 
 LEARNERS: dict[str, Callable[[Case], np.ndarray]] = {}

@@ -199,12 +199,12 @@ def test_a_near_tie_has_no_arrowhead_in_the_class_but_stays_directed_in_its_file
     cells = page.locator("#edges tbody tr").evaluate_all(
         "rows => rows.map(row => [...row.cells].map(cell => cell.textContent))"
     )
-    assert [(row[3], row[5]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
+    assert [(row[4], row[6]) for row in cells] == [("1.8", "near-tie"), ("∞", "directed")]
     lines = downloaded(page, "csv")[0].read_text(encoding="utf-8").splitlines()
     assert lines == [
-        "source,target,weight,margin,turned,left_out,support,rests_on,directed",
-        "a,c,1,1.8,1.8,9,contested,compelled in this class; another class within 1.8 turns it,true",
-        "b,c,1,inf,inf,inf,independence,conditional independence,true",
+        "source,target,weight,margin,turned,left_out,decided,support,rests_on,directed",
+        "a,c,1,1.8,1.8,9,false,contested,compelled in this class; another class within 1.8 turns it,true",
+        "b,c,1,inf,inf,inf,true,independence,independence,true",
     ]
 
 
@@ -392,6 +392,27 @@ def check_layout(page, filled=0.6):
         assert not (over & (others[:, 1] < y2 - apart) & (y1 < others[:, 3] - apart)).any()
 
 
+def test_numbers_on_edges_hide_neither_nodes_nor_each_other(open_page, wine):
+    page = open_page(wine)
+    places = """cy => cy.edges('.labelled').not('.crowded').map(edge => {
+      const [at, font] = [edge.midpoint(), edge.data('font')];
+      const [x, y] = [at.x + edge.data('across'), at.y + edge.data('down')];
+      return [x, y, 0.62 * font * edge.data('text').length, font];
+    })"""
+    numbers = np.array(drawn(page).evaluate(places))
+    nodes = np.array(
+        drawn(page).evaluate(
+            "cy => cy.nodes().map(n => [n.position().x, n.position().y, n.data('width'), n.data('height')])"
+        )
+    )
+    # Some edges between nodes above each other are too short for a number; the table has those.
+    assert len(numbers) >= 0.75 * wine.graph.n_edges
+    for k, (x, y, width, height) in enumerate(numbers):
+        others = np.vstack([nodes, numbers[k + 1 :]])
+        near = np.abs(others[:, :2] - [x, y]) < (others[:, 2:] + [width, height]) / 2
+        assert not near.all(axis=1).any()
+
+
 @pytest.mark.parametrize("viewport", [(1280, 900), (1900, 1000), (390, 800)], ids=str)
 def test_wine_fills_any_box_without_overlap(open_page, wine, viewport):
     page = open_page(wine, viewport={"width": viewport[0], "height": viewport[1]})
@@ -417,7 +438,7 @@ def test_simulated_graphs_fill_their_box_and_the_page_stays_small(open_page, tmp
 
 def test_a_row_selects_its_edge_and_back(page, sachs):
     page.click("#edges tbody tr:nth-child(2)")
-    source, target = page.locator("#edges tbody tr:nth-child(2) td").all_text_contents()[:2]
+    source, target = page.locator("#edges tbody tr:nth-child(2) td").all_text_contents()[:3:2]
     assert page.locator("#edges tr.chosen").count() == 1
     assert page.text_content("#panel h3").split() == [source, "→", target]
     names = sachs.graph.names
@@ -426,7 +447,7 @@ def test_a_row_selects_its_edge_and_back(page, sachs):
     page.locator("#graph").scroll_into_view_if_needed()
     page.mouse.click(*screen_place(page, "e0"))
     first = sachs.graph.edges()[0]
-    assert page.locator("#edges tr.chosen td").all_text_contents()[:2] == list(first[:2])
+    assert page.locator("#edges tr.chosen td").all_text_contents()[:3:2] == list(first[:2])
     page.focus("#edges tbody tr:nth-child(3) button")
     page.keyboard.press("Enter")
     assert page.locator("#edges tbody tr:nth-child(3)").get_attribute("class") == "chosen"
@@ -434,10 +455,13 @@ def test_a_row_selects_its_edge_and_back(page, sachs):
 
 def test_the_rows_behind_an_edge_and_a_column(open_page, wine):
     page = open_page(wine)
-    page.click("#edges tbody tr:nth-child(1)")
+    # The strongest edge between two numbers.
+    numbers = [{row["source"], row["target"]} <= set(wine.graph.names) - set(wine.levels) for row in wine.edges()]
+    first = f"#edges tbody tr:nth-child({numbers.index(True) + 1})"
+    page.click(first)
     points = page.locator("#panel .plot .points").get_attribute("d")
     assert points.count("M") == 178 and page.locator("#panel .plot .fitted").count() == 1
-    target = page.locator("#edges tbody tr:nth-child(1) td").all_text_contents()[1]
+    target = page.locator(f"{first} td").all_text_contents()[2]
     page.fill("#search", target)
     assert page.locator("#panel .plot").count() == 2 and page.locator("#panel .bar").count() == 24
     assert "standard deviation" in page.text_content("#panel")
@@ -456,7 +480,7 @@ def test_curves_levels_and_probabilities_are_drawn(open_page):
     drawn = {("x", "y"): ".band", ("g", "y"): "circle.level", ("x", "answer"): ".band"}
     for row in page.locator("#edges tbody tr").all():
         row.click()
-        source, target = row.locator("td").all_text_contents()[:2]
+        source, target = row.locator("td").all_text_contents()[:3:2]
         count = 3 if source == "g" else 1
         assert page.locator(f"#panel .plot {drawn[source, target]}").count() == count
         assert page.locator("#panel .plot .points").count() == (target == "y")

@@ -38,6 +38,13 @@ def test_sign_strength_and_assumption_show():
     assert weak.find(f"{SVG}title").text == "b → c: -0.5"
 
 
+def test_an_edge_that_is_not_decided_has_no_head():
+    dag = Dag.from_edges([("a", "b"), ("b", "c")], names=["a", "b", "c"])
+    decided, loose = edges_of(to_svg(dag, undecided=[("b", "c")]))
+    assert decided.get("marker-end") and loose.get("marker-end") is None
+    assert loose.find(f"{SVG}title").text == "b – c: 1"
+
+
 def test_curve_passes_its_points():
     assert draw_curve([(0, 0), (10, 4)]) == "M0.0 0.0C5.0 0.0 5.0 4.0 10.0 4.0"
 

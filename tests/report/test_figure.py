@@ -14,7 +14,7 @@ from acyclic.result import Result
 def result():
     edges = [("$a_{b$", "b", 1.0), ("b", "c", -0.5), ("$a_{b$", "c", 2.0)]
     dag = Dag.from_edges(edges, names=["$a_{b$", "b", "c", "alone"])
-    support = {("b", "c"): Orientation.INDEPENDENCE}
+    support = {("b", "c"): Orientation.INDEPENDENCE, ("$a_{b$", "b"): Orientation.EQUAL_VARIANCES}
     verdict = Verdict("m", {}, Fact.of(Ended.COMPLETE), Orientation.EQUAL_VARIANCES, 4, 3, support=support)
     return Result(dag, verdict, dag.cpdag())
 
@@ -26,7 +26,10 @@ def test_the_figure_shows_the_graph(result, tmp_path):
     assert [text.get_text() for text in axes.texts] == list(result.graph.names)
     drawn = [(colors.to_hex(patch.get_edgecolor()), patch.get_linestyle()) for patch in axes.patches]
     assert [colour for colour, _ in drawn] == [POSITIVE, POSITIVE, NEGATIVE]
-    assert [style == "solid" or style == "-" for _, style in drawn] == [False, False, True]
+    # Dashed by an assumption, without a direction, by the rows.
+    assert [style == "solid" or style == "-" for _, style in drawn] == [False, True, True]
+    heads = [type(patch.get_arrowstyle()).__name__ for patch in axes.patches]
+    assert heads == ["CurveFilledB", "Curve", "CurveFilledB"]
     figure.savefig(tmp_path / "graph.png")
     assert (tmp_path / "graph.png").stat().st_size > 1000
 

@@ -35,6 +35,21 @@ def test_the_folder_holds_the_graph_in_every_format(learned, tmp_path):
     assert [entry.name for entry in folder.parent.iterdir()] == ["run"]
 
 
+def test_every_picture_has_heads_where_the_verdict_decides_and_nowhere_else(tmp_path):
+    """A chain and a collider: the class leaves the one open and compels the other."""
+    names = ["a", "b", "c", "x", "y", "z"]
+    truth = acyclic.Dag.from_edges([("a", "b"), ("b", "c"), ("x", "z"), ("y", "z")], names=names)
+    result = acyclic.learn(acyclic.simulate(n=1000, graph=truth, scheme="iscm", random_state=1).X)
+    rows = {(row["source"], row["target"]) for row in result.edges() if not Orientation(row["support"]).is_decided}
+    assert result.undecided == rows and 0 < len(rows) < result.graph.n_edges == 4
+    folder = write_folder(result, tmp_path / "run")
+    text = (folder / "graph.dot").read_text()
+    assert text.count("arrowhead=none") == len(rows) and read(folder / "graph.dot") == result.graph
+    assert result._repr_html_().count("marker-end") == result.graph.n_edges - len(rows)
+    page = (folder / "report.html").read_text()
+    assert page.count('"decided":false') + page.count('"decided": false') == len(rows)
+
+
 def test_an_earlier_run_is_replaced_only_by_force(learned, tmp_path):
     result, _ = learned
     folder = write_folder(result, tmp_path / "run")

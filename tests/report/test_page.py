@@ -294,9 +294,9 @@ def test_a_page_does_not_learn_again_where_curves_were_found(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["auto", "order-search"])
-def test_a_page_learns_again_at_the_price_that_effects_had(method):
+def test_a_page_learns_again_at_the_price_that_was_found(method):
     X = acyclic.simulate(n_nodes=5, n=300, scheme="standardized", random_state=0).X
-    result = acyclic.learn(X, method=method, penalty="effects")
+    result = acyclic.learn(X, method=method, penalty="adaptive")
     assert pack_problem(result)["price"] == result.verdict.details["price of a parent"]
 
 

@@ -383,7 +383,7 @@ def datasets(
     force: Switch = False,
     output: Annotated[Output, Flat] = SHOWN,
 ) -> None:
-    """List the bundled data, or write one as table.csv with its reference graphs.
+    """List the data sets at hand, or write one as table.csv with its reference graphs; networks need pgmpy.
 
     ```
     acyclic datasets
@@ -405,7 +405,7 @@ def datasets(
 
     if name is None:
         output.data({"datasets": [{"name": key, "what": what} for key, what in available().items()]}, "datasets")
-        output.table("Bundled data", {"name": "left", "what": "left"}, list(available().items()))
+        output.table("Data sets", {"name": "left", "what": "left"}, list(available().items()))
         return
     folder = _write_dataset(name, rows, out or Path(name), force)
     output.data({"folder": str(folder)}, "datasets")
@@ -486,7 +486,7 @@ def _plain(found: Comparison) -> dict[str, Any]:
 
 
 def _graph(path: Path) -> Dag | Cpdag:
-    from acyclic.findings import is_findings
+    from acyclic.findings.file_format import is_findings
     from acyclic.graphs.formats import read
     from acyclic.result import load
 
@@ -497,7 +497,7 @@ def _graph(path: Path) -> Dag | Cpdag:
 
 def _drawn(path: Path) -> Findings | Dag:
     """What a file holds to be drawn: a result with its margins, or a graph."""
-    from acyclic.findings import is_findings
+    from acyclic.findings.file_format import is_findings
     from acyclic.result import load
 
     if path.suffix == ".json" and is_findings(path.read_text(encoding="utf-8", errors="replace")):

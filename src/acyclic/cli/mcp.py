@@ -121,7 +121,7 @@ def _told(function: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     """A tool whose errors are sentences for who called it, and whose numbers JSON can hold."""
     from mcp.server.mcpserver.exceptions import ToolError
 
-    from acyclic.findings import make_plain
+    from acyclic.findings.file_format import make_plain
 
     @wraps(function)
     def call(**arguments: Any) -> dict[str, Any]:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from acyclic.types import Progress as Moment
 
 MOST_EDGES = 25
-TEXTS = ("source", "target", "rests_on")
+TEXTS = ("source", "decided", "target", "rests_on")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,15 @@ class Output:
         """Print a table; `header` gives the justification of each column."""
         if self.quiet or self.json:
             return
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        table = Table(
+            title=title,
+            title_justify="left",
+            title_style="bold",
+            box=SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1),
+            collapse_padding=True,
+        )
         console = Console(highlight=False)
         wide = sum(max(map(len, cells)) + 3 for cells in zip(header, *rows)) > console.width
         for name, justify in header.items():
@@ -146,7 +154,7 @@ class Stages:
 
 def write_document(plain: Mapping[str, Any]) -> None:
     """One JSON document on the standard output; numbers that are not finite become null, as JSON has none."""
-    from acyclic.findings import make_plain
+    from acyclic.findings.file_format import make_plain
 
     write_text(json.dumps(make_plain(plain), indent=1, allow_nan=False))
 

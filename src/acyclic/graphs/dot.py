@@ -7,7 +7,7 @@ backslash stands for itself. Graphviz shows such names as they are meant.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import isfinite
@@ -32,11 +32,12 @@ _DIRECTED_ONLY = "a DAG has only directed edges, written ->"
 _UNESCAPED = {"n": "\n", '"': '"', "\\": "\\", "\n": ""}
 
 
-def write_dot(graph: EdgeList) -> str:
+def write_dot(graph: EdgeList, undecided: Collection[tuple[str, str]] = ()) -> str:
     """Write DOT for Graphviz: nodes in order, then edges with a short label and the exact ``beta``.
 
     The weight is not called ``weight``, which Graphviz takes for a layout strength and refuses if negative. An
-    equivalence class is the digraph ``cpdag``; its edges have no weights, and the undirected ones ``dir=none``.
+    equivalence class is the digraph ``cpdag``; its edges have no weights, and the undirected ones ``dir=none``. Edges
+    of a DAG that are ``undecided`` say so and are drawn without a head; read back, they keep their place in the DAG.
 
     Examples
     --------
@@ -50,7 +51,8 @@ def write_dot(graph: EdgeList) -> str:
     nodes = [f"  {_quote(name)};" for name in graph.names]
     edges = []
     for source, target, weight, directed in graph.edges:
-        attributes = f' [label="{weight:.3g}", beta="{weight!r}"]'
+        headless = ", arrowhead=none, undecided=true" if (source, target) in undecided else ""
+        attributes = f' [label="{weight:.3g}", beta="{weight!r}"{headless}]'
         if graph.is_class:
             attributes = "" if directed else " [dir=none]"
         edges.append(f"  {_quote(source)} -> {_quote(target)}{attributes};")
@@ -266,7 +268,7 @@ class _Reader:
         if arrow.text not in ("->", "<-"):
             kind = "a class has only edges written -> or --" if self.keyword == "pdag" else _DIRECTED_ONLY
             raise InputError(f"line {arrow.line}: {kind}, not {arrow.text}")
-        if self.keyword != "digraph":
+        if self.keyword != "digraph" or attributes.get("undecided") == "true":
             return True
         drawn = attributes.get("dir", "forward")
         if drawn in ("back", "both") and attributes.get("arrowtail") != "none":

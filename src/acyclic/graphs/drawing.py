@@ -22,7 +22,9 @@ _ARROW = (
 )
 
 
-def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
+def to_svg(
+    dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = (), undecided: Collection[tuple[str, str]] = ()
+) -> str:
     """Draw a DAG from left to right as one SVG element.
 
     Blue edges have positive weights, orange ones negative; the wider, the larger the weight. Names are text, whatever
@@ -33,6 +35,8 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
     dag : Dag
     assumed : collection of (source, target)
         Edges to dash, such as those whose direction rests on an assumption only.
+    undecided : collection of (source, target)
+        Edges without an arrowhead.
 
     Examples
     --------
@@ -50,7 +54,7 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
         "<defs>",
         *(_ARROW.format(id=f"acyclic-{sign}", colour=colour) for sign, colour in _COLOURS.items()),
         "</defs>",
-        *_draw_edges(dag, placed, assumed),
+        *_draw_edges(dag, placed, assumed, undecided),
         *_draw_nodes(dag, placed),
         "</svg>",
     ]
@@ -60,11 +64,13 @@ def to_svg(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
 _COLOURS = {"positive": POSITIVE, "negative": NEGATIVE}
 
 
-def draw_picture(dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = ()) -> str:
+def draw_picture(
+    dag: AcyclicGraph, assumed: Collection[tuple[str, str]] = (), undecided: Collection[tuple[str, str]] = ()
+) -> str:
     """What a notebook shows for a DAG: its picture, or one line where it is too large for one."""
     if len(dag.names) > LARGEST_PICTURE:
         return f"<pre>{escape(repr(dag))}</pre>"
-    return to_svg(dag, assumed)
+    return to_svg(dag, assumed, undecided)
 
 
 def scale_stroke(weight: float, largest: float) -> float:
@@ -96,17 +102,22 @@ def _escape_text(text: str) -> str:
     return escape(_NOT_IN_XML.sub("\ufffd", text))
 
 
-def _draw_edges(dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str]]) -> list[str]:
+def _draw_edges(
+    dag: AcyclicGraph, placed: Layout, assumed: Collection[tuple[str, str]], undecided: Collection[tuple[str, str]]
+) -> list[str]:
     largest = float(np.abs(dag.weights).max())
     drawn = []
     for i, j in np.argwhere(dag.weights).tolist():
         source, target, weight = dag.names[i], dag.names[j], float(dag.weights[i, j])
         sign = "positive" if weight > 0 else "negative"
-        dashes = ' stroke-dasharray="6 4"' if (source, target) in assumed else ""
+        is_open = (source, target) in undecided
+        dashes = ' stroke-dasharray="6 4"' if (source, target) in assumed and not is_open else ""
+        head = "" if is_open else f' marker-end="url(#acyclic-{sign})"'
+        title = f"{source} {'–' if is_open else '→'} {target}: {weight:.4g}"
         drawn.append(
             f'<path d="{draw_edge(placed, i, j)}" fill="none" stroke="{_COLOURS[sign]}" '
-            f'stroke-width="{scale_stroke(weight, largest):.2f}"{dashes} marker-end="url(#acyclic-{sign})">'
-            f"<title>{_escape_text(f'{source} → {target}: {weight:.4g}')}</title></path>"
+            f'stroke-width="{scale_stroke(weight, largest):.2f}"{dashes}{head}>'
+            f"<title>{_escape_text(title)}</title></path>"
         )
     return drawn
 

@@ -442,7 +442,7 @@ def _place_isolated(x: Floats, y: Floats, widths: Floats, nodes: Sequence[int] |
         return
     rest = np.setdiff1d(np.arange(len(x)), nodes)
     left = (x[rest] - widths[rest] / 2).min() if len(rest) else 0.0
-    top = y[rest].max() + 2 * (NODE_HEIGHT + NODE_GAP) if len(rest) else 0.0
+    top = y[rest].max() + 1.25 * (NODE_HEIGHT + NODE_GAP) if len(rest) else 0.0
     page = max((x[rest] + widths[rest] / 2).max() - left if len(rest) else 0.0, 90.0 * np.sqrt(len(nodes)))
     across, down = 0.0, 0
     for node in nodes:

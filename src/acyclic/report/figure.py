@@ -21,6 +21,7 @@ PIXELS_PER_INCH = 110.0
 def plot(result: Findings, ax: Any = None) -> Any:
     """Draw the graph from left to right: blue positive, orange negative, dashed where only an assumption orients.
 
+    The wider an edge, the larger its standardised weight. An edge whose direction is not decided has no arrowhead.
     Notebooks show the figure without any magic, since it can draw itself.
 
     Parameters
@@ -41,10 +42,13 @@ def plot(result: Findings, ax: Any = None) -> Any:
     if ax is None:
         size = (max(placed.width / PIXELS_PER_INCH, 2.0), max(placed.height / PIXELS_PER_INCH, 1.5))
         ax = _extend(Figure)(figsize=size, layout="constrained").add_subplot()
-    largest = float(np.abs(graph.weights).max())
+    # Widths that units do not change, where deviations are known.
+    strength, kinds = result.standardised, result.support
+    largest = max(map(abs, strength.values()), default=0.0) or float(np.abs(graph.weights).max())
     for i, j in np.argwhere(graph.weights).tolist():
-        assumed = result.support.get((graph.names[i], graph.names[j])) is not Orientation.INDEPENDENCE
-        _draw_edge(ax, placed, (i, j), float(graph.weights[i, j]), largest, assumed)
+        pair = graph.names[i], graph.names[j]
+        weight = strength.get(pair, float(graph.weights[i, j]))
+        _draw_edge(ax, placed, (i, j), weight, largest, kinds.get(pair, Orientation.UNDETERMINED))
     box = {"boxstyle": "round,pad=0.4", "facecolor": "#f6f7f9", "edgecolor": "#7a828c"}
     for name, x, y in zip(graph.names, placed.x, placed.y):
         # A dollar sign in a name is a dollar sign, not mathematics.
@@ -67,7 +71,9 @@ def _extend(figure: Any) -> Any:
     return Drawing
 
 
-def _draw_edge(ax: Any, placed: Layout, edge: tuple[int, int], weight: float, largest: float, assumed: bool) -> None:
+def _draw_edge(
+    ax: Any, placed: Layout, edge: tuple[int, int], weight: float, largest: float, support: Orientation
+) -> None:
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 
@@ -83,10 +89,10 @@ def _draw_edge(ax: Any, placed: Layout, edge: tuple[int, int], weight: float, la
     ax.add_patch(
         FancyArrowPatch(
             path=Path(vertices, codes),
-            arrowstyle="-|>",
+            arrowstyle="-|>" if support.is_decided else "-",
             mutation_scale=9,
             color=colour,
             linewidth=width,
-            linestyle=(0, (4, 2)) if assumed else "solid",
+            linestyle="solid" if support is Orientation.INDEPENDENCE or not support.is_decided else (0, (4, 2)),
         )
     )

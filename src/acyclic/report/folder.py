@@ -15,6 +15,7 @@ from acyclic.errors import Argument, InputError
 from acyclic.files import NewFolder, write_text
 from acyclic.findings import Findings
 from acyclic.graphs.csv_text import defuse
+from acyclic.graphs.dot import write_dot
 from acyclic.report.page import report
 
 __all__ = ["FILES", "check_free", "edge_list", "open_folder", "rescue_result", "write_files", "write_folder"]
@@ -115,7 +116,7 @@ def write_files(texts: Mapping[str, str], folder: str | os.PathLike[str] | NewFo
 _TEXTS: Final[Mapping[str, Callable[[Findings], str]]] = {
     "result.json": lambda result: result.to_json(),
     "graph.graphml": lambda result: result.graph.to_graphml(),
-    "graph.dot": lambda result: result.graph.to_dot(),
+    "graph.dot": lambda result: write_dot(result.graph.list_edges(), result.undecided),
     "edges.csv": edge_list,
     PAGE: lambda result: report(result) or "",
 }

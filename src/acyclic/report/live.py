@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from acyclic._native.build import FOLDER, WASM, digest_wasm, find_inputs
-from acyclic.findings import Findings, rows_used
+from acyclic.findings import Findings
+from acyclic.findings.origin import rows_used
 from acyclic.trust.pricing import find_problem, is_linear_search
 from acyclic.types import Floats
 

@@ -17,7 +17,8 @@ import numpy as np
 
 from acyclic.facts import Orientation
 from acyclic.files import write_text
-from acyclic.findings import EFFECTS, MARGINS, PROBABILITIES, SHARES, Findings
+from acyclic.findings import Findings
+from acyclic.findings.edge_table import EFFECTS, MARGINS, PROBABILITIES, SHARES
 from acyclic.graphs.layout import Layout, place_nodes, shorten_name
 from acyclic.judging import words
 from acyclic.learners.edge_effects import Form

@@ -28,9 +28,9 @@ def facts(result: Findings) -> str:
         f"{result.graph.n_edges} edges",
         *([f"{rows:g} rows"] if rows is not None else []),
         "converged" if result.verdict.converged else "did not converge",
-        *([f"grade: {grade}"] if result.graph.n_edges else []),
     ]
-    return "".join(f"<li>{escape(fact)}</li>" for fact in shown)
+    last = f'<li class="grade-{escape(grade)}">grade: {escape(grade)}</li>' if result.graph.n_edges else ""
+    return "".join(f"<li>{escape(fact)}</li>" for fact in shown) + last
 
 
 def verdict(judgement: Verdict) -> str:

@@ -143,11 +143,13 @@ function makeAsk(model, data) {
       if (text !== undefined) element.textContent = text;
       return element;
     };
-    const [left, right, step] = [170, 620, 24];
+    const [width, step] = [480, 24];
+    const longest = Math.max(...rows.map((row) => model.nodes[row.other].label.length));
+    const [left, right] = [16 + 7.4 * Math.min(longest, 24), width - 8];
     const ends = rows.flatMap((row) => [row.effect, row.lower ?? 0, row.upper ?? 0].map((value) => value * row.scale));
     const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
     const x = (value) => left + ((right - left) * (value - low)) / (high - low || 1);
-    const drawing = make("svg", { viewBox: `0 0 640 ${rows.length * step + 8}`, class: "chart effects", role: "img", "aria-label": "Bar chart of the effects in the sentences beside it" });
+    const drawing = make("svg", { viewBox: `0 0 ${width} ${rows.length * step + 8}`, class: "chart effects", role: "img", "aria-label": "Bar chart of the effects in the sentences beside it" });
     drawing.append(make("path", { class: "axis", d: `M${x(0)} 2V${rows.length * step + 4}` }));
     rows.forEach((row, k) => {
       const [y, value] = [k * step + 5, row.effect * row.scale];

@@ -7,7 +7,9 @@ function drawGraph(model, container) {
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
   /* The layout is stretched to the shape of the box: centres move apart, never closer, and labels keep their size. */
-  const [HEIGHT, BOW, FURTHEST] = [30, 0.1, 5];
+  const [HEIGHT, BOW, FURTHEST, READABLE] = [30, 0.1, 5, 0.95];
+  // Beyond so many pairs of a node and an edge, edges may lead behind nodes.
+  const MOST_CHECKED = 60000;
   let [stretch, larger] = [{ x: 1, y: 1 }, 1];
   const bendsOf = new Map(model.edges.map((edge) => [`${edge.source} ${edge.target}`, edge.bends]));
 
@@ -34,14 +36,14 @@ function drawGraph(model, container) {
         drawn.position({ x: node.x * stretch.x, y: node.y * stretch.y });
         drawn.data({ width: node.width * larger, height: Math.min(HEIGHT * larger, HEIGHT + 10), font: 13 * larger });
       });
-      if (!large) cy.edges().forEach((drawn) => drawn.data(controls(edgeAt(drawn.data("index")))));
+      if (!large) cy.edges().forEach((drawn) => drawn.data({ ...controls(edgeAt(drawn.data("index"))), font: numberFont() }));
     });
   }
 
   /* Where the whole is small on the screen, labels are as much larger as leaves them apart: rows have room for that. */
   function findLabelScale(zoom) {
-    if (zoom > 0.55 || model.nodes.length > 400) return 1;
-    let most = Math.min(0.6 / zoom, 2.6);
+    if (zoom > READABLE || model.nodes.length > 400) return 1;
+    let most = Math.min(READABLE / zoom, zoom > 0.55 ? 1.5 : 2.6);
     model.nodes.forEach((one, k) => {
       for (const other of model.nodes.slice(k + 1)) {
         if (Math.abs(one.y - other.y) * stretch.y >= HEIGHT + 12) continue;
@@ -54,14 +56,11 @@ function drawGraph(model, container) {
   /* Control points of a curve that is level at both ends and at every bend, relative to the line between the nodes; where
      the nodes are not in layers, or the edge leads back, it is one bow. */
   function controls(edge) {
-    const [start, end] = [edge.source, edge.target].map((index) => {
-      const { x, y, width } = model.nodes[index];
-      return { x: x * stretch.x, y: y * stretch.y, width: width * larger };
-    });
+    const [start, end] = [edge.source, edge.target].map((index) => scaled(model.nodes[index]));
     const [dx, dy] = [end.x - start.x, end.y - start.y];
     const square = dx * dx + dy * dy;
     const ahead = dx - (start.width + end.width) / 2;
-    if (!model.layered || ahead < 20) return { weights: [0.5], distances: [-BOW * Math.sqrt(square)] };
+    if (!model.layered || ahead < 20) return { weights: [0.5], distances: [bow(edge, start, end)] };
     const bends = (bendsOf.get(`${edge.source} ${edge.target}`) || []).map(([x, y]) => [x * stretch.x, y * stretch.y]);
     const path = [[start.x + start.width / 2, start.y], ...bends, [end.x - end.width / 2, end.y]];
     const [weights, distances] = [[], []];
@@ -76,6 +75,33 @@ function drawGraph(model, container) {
     }
     return { weights, distances };
   }
+
+  /* How far the middle of a curve is beside the line between two nodes: as little as leads past all others, and none where
+     it would be within one of its own. */
+  const heights = model.nodes.map((node) => node.y);
+  const BOWS = [BOW, -BOW, 2 * BOW, -2 * BOW, 3 * BOW, -3 * BOW];
+  function bow(edge, start, end) {
+    const length = Math.hypot(end.x - start.x, end.y - start.y);
+    const half = { x: 2, y: Math.min(HEIGHT * larger, HEIGHT + 10) / 2 + 2 };
+    const isIn = ({ x, y }, node) => Math.abs(x - node.x) < node.width / 2 + half.x && Math.abs(y - node.y) < half.y;
+    const middle = (share) => ({
+      x: (start.x + end.x) / 2 + share * (end.y - start.y),
+      y: (start.y + end.y) / 2 - share * (end.x - start.x),
+    });
+    const [top, bottom] = [Math.min(...heights), Math.max(...heights)].map((y) => y * stretch.y);
+    const isWithin = (share) => (({ y }) => y > top - HEIGHT / 2 && y < bottom + HEIGHT / 2)(pointAt([[start, middle(share), end]], 0.5));
+    const possible = BOWS.filter((share, k) => !isIn(middle(share), start) && !isIn(middle(share), end) && (!k || isWithin(share)));
+    if (!possible.length) return 0;
+    const hidden = (share) => {
+      const points = [0.15, 0.3, 0.45, 0.6, 0.75, 0.9].map((at) => pointAt([[start, middle(share), end]], at));
+      return others.filter((node) => points.some((point) => isIn(point, node))).length;
+    };
+    const others = model.nodes.length * model.edges.length > MOST_CHECKED ? [] : model.nodes.filter((_, k) => k !== edge.source && k !== edge.target).map(scaled);
+    const counts = possible.map(hidden);
+    return -possible[counts.indexOf(Math.min(...counts))] * length;
+  }
+
+  const scaled = ({ x, y, width }) => ({ x: x * stretch.x, y: y * stretch.y, width: width * larger });
 
   function style() {
     const curved = {
@@ -111,7 +137,7 @@ function drawGraph(model, container) {
           "target-arrow-shape": "triangle",
           "arrow-scale": 0.9,
           "line-opacity": "data(opacity)",
-          "font-size": 12,
+          "font-size": "data(font)",
           color: colour("ink"),
           "text-background-color": colour("paper"),
           "text-background-opacity": 0.9,
@@ -126,7 +152,8 @@ function drawGraph(model, container) {
       { selector: "edge.gained", style: { "underlay-color": colour("gained"), "underlay-opacity": 0.45, "underlay-padding": 4 } },
       { selector: "edge.turned", style: { "underlay-color": colour("turned"), "underlay-opacity": 0.5, "underlay-padding": 4 } },
       { selector: "edge.lost", style: { "line-color": colour("soft"), "line-style": "dotted", "target-arrow-color": colour("soft"), "line-opacity": 0.6, width: 1.4 } },
-      { selector: "edge.labelled", style: { label: "data(text)" } },
+      { selector: "edge.labelled", style: { label: "data(text)", "text-margin-x": "data(across)", "text-margin-y": "data(down)" } },
+      { selector: "edge.crowded", style: { label: "" } },
       { selector: ".filtered", style: { display: "none" } },
       { selector: ".faded", style: { opacity: 0.14 } },
       { selector: "edge.faded", style: { "text-opacity": 0, "text-background-opacity": 0, "underlay-opacity": 0 } },
@@ -150,12 +177,17 @@ function drawGraph(model, container) {
         stroke: edge.stroke,
         opacity: edge.opacity ?? 1,
         text: signed(edge.standardised ?? edge.weight, 2),
+        across: 0,
+        down: 0,
+        font: numberFont(),
         ...(large ? {} : controls(edge)),
       },
       classes: [isAssumed(edge) ? "assumed" : "", edge.change || ""].join(" "),
     };
   }
 
+  // It would tell of edges between nodes that a reader drags onto each other.
+  cytoscape.warnings(false);
   const cy = cytoscape({
     container,
     elements: {
@@ -196,6 +228,67 @@ function drawGraph(model, container) {
     cy.viewport({ zoom, pan });
   }
 
+  /* Numbers go where they hide neither a node nor another number, the middle of their edge first; one that finds no such
+     place is left to the tip and the table. Short edges choose first. */
+  const MOST_PLACED = 400;
+  function numberFont() {
+    return 12 * Math.min(larger, 1.3);
+  }
+  const PLACES = [0.5, 0.44, 0.56, 0.38, 0.62, 0.32, 0.68, 0.26, 0.74, 0.2, 0.8];
+  function placeNumbers() {
+    const drawn = cy.edges(".labelled").not(".filtered").toArray();
+    if (!drawn.length || large || drawn.length > MOST_PLACED) return;
+    const taken = cy.nodes().map((each) => boxAround(each.position(), each.data("width") + 4, each.data("height") + 4));
+    const curves = drawn.map((each) => ({ each, points: ((curve) => PLACES.map((share) => pointAt(curve, share)))(pieces(each)) }));
+    const reach = ({ points }) => Math.hypot(points[10].x - points[9].x, points[10].y - points[9].y);
+    cy.batch(() => {
+      for (const curve of curves.sort((one, other) => reach(one) - reach(other))) {
+        const [font, text] = [numberFont(), curve.each.data("text")];
+        const boxes = curve.points.map((point) => boxAround(point, 0.62 * font * text.length + 4, font + 4));
+        const crossed = (box) => curves.filter((other) => other !== curve && other.points.some((point) => isInside(point, box))).length;
+        const free = boxes.map((box, k) => ({ box, k, cost: 0.4 * k + crossed(box) })).filter(({ box }) => !taken.some((other) => overlap(box, other)));
+        const best = free.sort((one, other) => one.cost - other.cost)[0];
+        curve.each.toggleClass("crowded", !best);
+        if (!best) continue;
+        taken.push(best.box);
+        const place = curve.points[best.k];
+        // Cytoscape puts it at the middle, the first of the places.
+        curve.each.data({ across: place.x - curve.points[0].x, down: place.y - curve.points[0].y });
+      }
+    });
+  }
+
+  const boxAround = ({ x, y }, width, height) => ({ left: x - width / 2, right: x + width / 2, top: y - height / 2, bottom: y + height / 2 });
+  const overlap = (one, other) => one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+  const isInside = ({ x, y }, box) => x > box.left && x < box.right && y > box.top && y < box.bottom;
+
+  /* An edge as pieces of parabolas, start, control and end of each: from the places of its ends, which are known at once. */
+  function pieces(drawn) {
+    const [from, to] = [drawn.source(), drawn.target()].map((end) => ({ ...end.position(), width: end.data("width"), height: end.data("height") }));
+    const [dx, dy] = [to.x - from.x, to.y - from.y];
+    const length = Math.hypot(dx, dy) || 1;
+    const { weights = [], distances = [] } = drawn.data();
+    const bends = weights.map((share, k) => ({ x: from.x + share * dx - (distances[k] * dy) / length, y: from.y + share * dy + (distances[k] * dx) / length }));
+    const [start, end] = [borderOf(from, bends[0] || to), borderOf(to, bends[bends.length - 1] || from)];
+    if (!bends.length) return [[start, { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 }, end]];
+    const joints = bends.slice(1).map((bend, k) => ({ x: (bend.x + bends[k].x) / 2, y: (bend.y + bends[k].y) / 2 }));
+    return bends.map((bend, k) => [k ? joints[k - 1] : start, bend, joints[k] || end]);
+  }
+
+  /* Where the line from the centre of a node to a point leaves its box. */
+  function borderOf(node, { x, y }) {
+    const [across, down] = [x - node.x, y - node.y];
+    const scale = Math.max((2 * Math.abs(across)) / node.width, (2 * Math.abs(down)) / node.height, 1e-9);
+    return { x: node.x + across / scale, y: node.y + down / scale };
+  }
+
+  function pointAt(curve, share) {
+    const at = Math.min(Math.floor(share * curve.length), curve.length - 1);
+    const [[from, by, to], t] = [curve[at], share * curve.length - at];
+    const mix = (axis) => (1 - t) ** 2 * from[axis] + 2 * t * (1 - t) * by[axis] + t ** 2 * to[axis];
+    return { x: mix("x"), y: mix("y") };
+  }
+
   /* The edges of the model anew, after it was given others. */
   function redraw() {
     cy.batch(() => {
@@ -216,6 +309,7 @@ function drawGraph(model, container) {
       }
       mark(state);
     });
+    placeNumbers();
   }
 
   function mark(state) {
@@ -278,20 +372,14 @@ function drawGraph(model, container) {
   }
 
   function svgEdge(drawn, make) {
-    const [start, end] = [drawn.sourceEndpoint(), drawn.targetEndpoint()];
-    const bends = drawn.controlPoints() || [];
-    const path = [`M${start.x} ${start.y}`];
-    bends.forEach((bend, k) => {
-      const next = k + 1 < bends.length ? { x: (bend.x + bends[k + 1].x) / 2, y: (bend.y + bends[k + 1].y) / 2 } : end;
-      path.push(`Q${bend.x} ${bend.y} ${next.x} ${next.y}`);
-    });
-    if (!bends.length) path.push(`L${end.x} ${end.y}`);
+    const curve = pieces(drawn);
+    const [, before, end] = curve[curve.length - 1];
+    const path = [`M${curve[0][0].x} ${curve[0][0].y}`, ...curve.map(([, by, to]) => `Q${by.x} ${by.y} ${to.x} ${to.y}`)];
     const stroke = drawn.style("line-color");
     const opacity = drawn.hasClass("faded") ? 0.14 : drawn.data("opacity");
     const line = make("path", { d: path.join(""), fill: "none", stroke, "stroke-width": drawn.data("stroke"), opacity });
     if (drawn.hasClass("assumed") && !drawn.hasClass("open")) line.setAttribute("stroke-dasharray", "6 4");
     if (drawn.hasClass("open")) return [line];
-    const before = bends.length ? bends[bends.length - 1] : start;
     const angle = (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
     const head = make("path", { d: "M0 0L-9 -4.5L-9 4.5z", fill: stroke, opacity, transform: `translate(${end.x} ${end.y}) rotate(${angle})` });
     return [line, head];
@@ -320,6 +408,7 @@ function drawGraph(model, container) {
   function arrangeAndFit() {
     arrange();
     fit();
+    placeNumbers();
   }
 
   arrangeAndFit();
