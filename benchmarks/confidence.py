@@ -15,7 +15,7 @@ import joblib
 import numpy as np
 
 import acyclic
-from acyclic.findings import list_versions
+from acyclic.findings.origin import list_versions
 from acyclic.trust.audit import audit
 from acyclic.trust.bootstrap import bootstrap
 

@@ -1,4 +1,4 @@
-"""Fits of benchmarks/honest.py: environments of the peers, one process for each fit, what it found, measured."""
+"""Fits of benchmarks/honest.py: environments of the peers, processes that fit their methods, what was found."""
 
 import hashlib
 import json
@@ -88,30 +88,44 @@ class Peers:
         return target / PLAN["networks"]["folder"]
 
     def fit(self, method, X, timeout):
-        """Arcs, processor seconds and memory, or an error."""
+        """Arcs and processor seconds of one fit, or an error."""
+        return self.fit_all(method, [X], timeout)[0]
+
+    def fit_all(self, method, tables, timeout):
+        """The answers of one process to one table after the other, or errors, up to the first that takes too long."""
         try:
             python = self.python(method.environment)
         except OSError as error:
-            return {"error": str(error)}
+            return [{"error": str(error)}] * len(tables)
         with tempfile.TemporaryDirectory() as folder:
-            rows, answer, job = (Path(folder, name) for name in ("rows.npy", "answer.json", "job.json"))
-            np.save(rows, X)
-            asked = {"function": method.function, "options": method.options, "price": price_of_parent("ebic", *X.shape)}
-            job.write_text(json.dumps(asked | {"rows": str(rows), "answer": str(answer), "timeout": timeout}))
-            command = [python, HERE / "honest_worker.py", job]
+            job, answers = write_job(Path(folder), method, tables, timeout)
             # The peers must not find our packages, nor we theirs.
             env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH" or not method.environment}
-            late = {"error": f"more than {timeout:g} s", "timeout": timeout}
+            # The worker ends itself by its processor time; the wall is for one that waits for ever.
+            patience = PATIENCE * (timeout * len(tables) + 60)
+            command = [python, HERE / "honest_worker.py", job]
             try:
-                # The worker ends itself by its processor time; the wall is for one that waits for ever.
-                done = subprocess.run(
-                    command, env=env | ONE_THREAD, capture_output=True, text=True, timeout=PATIENCE * (timeout + 60)
-                )
+                done = subprocess.run(command, env=env | ONE_THREAD, capture_output=True, text=True, timeout=patience)
+                late, told = done.returncode == -signal.SIGXCPU, last_line(done.stderr)
             except subprocess.TimeoutExpired:
-                return late
-            if done.returncode == -signal.SIGXCPU:
-                return late
-            return json.loads(answer.read_text()) if done.returncode == 0 else {"error": last_line(done.stderr)}
+                late, told = True, ""
+            known = [json.loads(answer.read_text()) for answer in answers if answer.exists()]
+        if late:
+            return [*known, {"error": f"more than {timeout:g} s", "timeout": timeout}]
+        return known + [{"error": told}] * (len(tables) - len(known))
+
+
+def write_job(folder, method, tables, timeout):
+    """The files of a job; returns its own and those of the answers."""
+    tasks = []
+    for k, X in enumerate(tables):
+        np.save(folder / f"{k}.npy", X)
+        files = {"rows": str(folder / f"{k}.npy"), "answer": str(folder / f"{k}.json")}
+        tasks.append(files | {"price": price_of_parent("ebic", *X.shape)})
+    job = folder / "job.json"
+    asked = {"function": method.function, "options": method.options, "tasks": tasks, "timeout": timeout}
+    job.write_text(json.dumps(asked))
+    return job, [Path(task["answer"]) for task in tasks]
 
 
 def last_line(text):

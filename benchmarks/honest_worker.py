@@ -1,11 +1,12 @@
-"""Fit one method to one table in the environment of the method, and write what it found; run by benchmarks/honest.py.
+"""Fit one method to tables in the environment of the method, and write what it found; run by benchmarks/honest.py.
 
     python honest_worker.py JOB.json
 
-A job names the method, its options, the file of rows, the price of a parent in units of −2 log-likelihood, the most
-processor seconds, and the file for the answer: arcs (both ways for an undirected edge), processor seconds of the
-process and its children, seconds on the wall, peak memory. Imports and a fit to a small table, which compiles what is
-compiled late, come before the clock.
+A job names the method, its options, the most processor seconds of a fit, and its tasks: each the file of rows, the
+price of a parent in units of −2 log-likelihood, and the file for the answer: arcs (both ways for an undirected edge),
+processor seconds of the process and its children, seconds on the wall. Imports and a fit to a small table, which
+compiles what is compiled late, come before the clock. A fit that exceeds its seconds ends the process: whoever started
+it goes on with the tasks that are left.
 """
 
 import json
@@ -136,16 +137,26 @@ def main(path):
     os.sched_setaffinity(0, {cores[os.getpid() % len(cores)]})
     with open(path) as file:
         job = json.load(file)
-    fit, options, X = globals()[job["function"]], job["options"], np.load(job["rows"])
+    fit, options = globals()[job["function"]], job["options"]
     with open(os.devnull, "w") as silence, redirect_stdout(silence):
         fit(small_table(), 10.0, **options)
-        limit(job["timeout"])
-        start, wall = processor_seconds(), time.perf_counter()
-        arcs = np.asarray(fit(X, job["price"], **options)) != 0
-        answer = {"cpu": processor_seconds() - start, "wall": time.perf_counter() - wall}
-    answer["megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
-    with open(job["answer"], "w") as file:
-        json.dump(answer | {"arcs": np.argwhere(arcs).tolist()}, file)
+        for task in job["tasks"]:
+            answer = json.dumps(do(fit, options, task, job["timeout"]))
+            with open(task["answer"] + ".part", "w") as file:
+                file.write(answer)
+            os.rename(task["answer"] + ".part", task["answer"])
+
+
+def do(fit, options, task, seconds):
+    X = np.load(task["rows"])
+    limit(seconds)
+    start, wall = processor_seconds(), time.perf_counter()
+    try:
+        arcs = np.asarray(fit(X, task["price"], **options)) != 0
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}".splitlines()[0][:120]}
+    spent = {"cpu": processor_seconds() - start, "wall": time.perf_counter() - wall}
+    return spent | {"arcs": np.argwhere(arcs).tolist()}
 
 
 if __name__ == "__main__":

@@ -1,59 +1,97 @@
-"""Whether margins keep what they say: of the edges that a class compels, how many point the wrong way.
+"""Whether directions that are called decided are right: of the edges that a class compels, how many point wrong.
 
-Simulated tables of all honest schemes, 10 to 30 columns, sparse to dense, 200 to 3000 rows. An edge is firm if its
-margin, how much worse the best graph with it turned or left out is, exceeds log n + 2 log d, which is what the verdict
-asks of a decided direction; beside it stand those beyond log n. Wrong is one whose reverse is in the true graph.
+Simulated tables of all honest schemes, one random world for each seed. *Broad*: 10 to 60 columns, 200 to 5000 rows, ER
+and scale-free graphs of mean degree 2 to 8, or the edges of a published network. *Small*: 10 to 16 columns, so that
+ER4 is nearly complete, or 30, and 200 to 3000 rows. Counted are compelled edges; those ahead by more than log n, and
+by more than log n + 2 log d; and those that the verdict calls decided, by `acyclic.judging.deciding`. The margin is how
+much worse the best graph with the edge turned is. Wrong is an edge whose reverse is in the true graph.
 
-    python benchmarks/margins.py [--tables 200] [--first-seed 1000]
+    python benchmarks/margins.py [--worlds broad small] [--tables 200] [--first-seed 1000] [--rows FILE]
 """
 
 import argparse
+import json
 import time
 import warnings
 from collections import defaultdict
-from itertools import cycle, islice, product
+from pathlib import Path
 
 import numpy as np
 
 import acyclic
 from acyclic.graphs.equivalence import find_cpdag
 
-WORLDS = list(
-    product(("standardized", "dao", "iscm"), (10, 12, 16, 30), ("ER1", "ER2", "ER3", "ER4"), (200, 1000, 3000))
-)
+SCHEMES, NETWORKS = ("standardized", "dao", "iscm"), ("magic-niab", "ecoli70")
+RULES = ("compelled", "beyond log n", "beyond log n + 2 log d", "decided")
 
 
-def count_wrong(world: tuple, seed: int) -> np.ndarray:
-    """Wrong and all compelled edges, then wrong and all of those beyond log n, and of the firm ones."""
-    scheme, d, graph, n = world
-    data = acyclic.simulate(d, n, graph=graph, scheme=scheme, random_state=seed)
+def draw_world(worlds: str, seed: int) -> tuple[dict, str, int]:
+    """Arguments of `simulate`, what kind of graph it is, and rows."""
+    rng = np.random.default_rng(seed)
+    scheme = str(rng.choice(SCHEMES))
+    if worlds == "small":
+        d, kind, n = int(rng.choice([10, 12, 16, 30])), f"ER{rng.integers(1, 5)}", int(rng.choice([200, 1000, 3000]))
+        return {"n_nodes": d, "graph": kind, "scheme": scheme}, kind, n
+    n = int(rng.choice([200, 500, 1000, 2000, 5000]))
+    kind = str(rng.choice(["ER1", "ER2", "ER3", "ER4", "SF1-distinct", "SF2-distinct", "SF3-distinct", "network"]))
+    if kind == "network":
+        return {"graph": acyclic.load_network(str(rng.choice(NETWORKS))).graph, "scheme": scheme}, kind, n
+    d = int(rng.choice([10, 15, 20, 30, 40, 60]))
+    return {"n_nodes": d, "graph": kind, "scheme": scheme}, kind, n
+
+
+def count_wrong(worlds: str, seed: int) -> dict:
+    """Wrong and all edges by each rule."""
+    world, kind, n = draw_world(worlds, seed)
+    data = acyclic.simulate(n=n, random_state=seed, **world)
+    started = time.process_time()
     model = acyclic.OrderSearch().fit(data.X)
-    compelled = find_cpdag(model.causal_graph_.adjacency).directed
-    margin = np.fmin(model.rivals_.turned, model.rivals_.left_out)
-    beyond, firm = (compelled & (margin > limit) for limit in (np.log(n), np.log(n) + 2 * np.log(d)))
-    reverse = data.graph.adjacency.T
-    return np.array(
-        [count for chosen in (compelled, beyond, firm) for count in ((chosen & reverse).sum(), chosen.sum())]
-    )
+    spent, d = time.process_time() - started, data.graph.n_nodes
+    compelled, turned = find_cpdag(model.causal_graph_.adjacency).directed, model.rivals_.turned
+    decided = np.zeros_like(compelled)
+    place = {name: k for k, name in enumerate(model.causal_graph_.names)}
+    for (source, target), kind_of_edge in model.verdict_.support.items():
+        decided[place[source], place[target]] = kind_of_edge.is_decided
+    chosen = (compelled, compelled & (turned > np.log(n)), compelled & (turned > np.log(n) + 2 * np.log(d)), decided)
+    counts = [[int((edges & data.graph.adjacency.T).sum()), int(edges.sum())] for edges in chosen]
+    return {"seed": seed, "scheme": world["scheme"], "graph": kind, "rows": n, "counts": counts, "cpu": spent}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", nargs="+", choices=("broad", "small"), default=["broad", "small"])
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=1000)
+    parser.add_argument(
+        "--rows", type=Path, default=Path("build/margins.jsonl"), help="what is in it is not done again"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
-    counts, started = defaultdict(lambda: np.zeros(6, dtype=int)), time.process_time()
-    mixed = np.random.default_rng(options.first_seed).permutation(len(WORLDS))
-    for number, world in enumerate(islice(cycle([WORLDS[k] for k in mixed]), options.tables)):
-        found = count_wrong(world, options.first_seed + number)
-        for key in ("all", world[0], f"{world[3]} rows"):
-            counts[key] += found
-    print(f"{'tables':>14} {'compelled, wrong':>20} {'beyond log n, wrong':>20} {'firm, wrong':>20}")
-    for key, found in counts.items():
-        shares = (f"{w} of {a} ({w / max(a, 1):.1%})" for w, a in found.reshape(3, 2))
-        print(f"{key:>14} {''.join(f'{share:>20}' for share in shares)}")
-    print(f"{time.process_time() - started:.0f} processor seconds")
+    options.rows.parent.mkdir(parents=True, exist_ok=True)
+    known = {}
+    if options.rows.exists():
+        known = {(row["worlds"], row["seed"]): row for row in map(json.loads, options.rows.read_text().splitlines())}
+    for worlds in options.worlds:
+        for seed in range(options.first_seed, options.first_seed + options.tables):
+            if (worlds, seed) not in known:
+                known[worlds, seed] = {"worlds": worlds, **count_wrong(worlds, seed)}
+                with options.rows.open("a") as file:
+                    file.write(json.dumps(known[worlds, seed]) + "\n")
+        seeds = range(options.first_seed, options.first_seed + options.tables)
+        print(say(worlds, [known[worlds, seed] for seed in seeds]), flush=True)
+
+
+def say(worlds: str, rows: list[dict]) -> str:
+    """Wrong of all by each rule, for all tables and for parts of them."""
+    counts = defaultdict(lambda: np.zeros((4, 2), dtype=int))
+    for row in rows:
+        sparse = "degree 2 to 4" if row["graph"][2:3] in "12" and row["graph"] != "network" else "denser"
+        for key in ("all", row["scheme"], f"{row['rows']} rows", row["graph"] if row["graph"] == "network" else sparse):
+            counts[key] += row["counts"]
+    lines = [f"| {worlds}, {len(rows)} tables | {' | '.join(RULES)} |", "|" + "---|" * 5]
+    for key in sorted(counts, key=lambda key: (key != "all", key[0].isdigit(), key)):
+        lines.append(f"| {key} | {' | '.join(f'{w} of {a} ({w / max(a, 1):.1%})' for w, a in counts[key])} |")
+    return "\n".join([*lines, f"\n{sum(row['cpu'] for row in rows):.0f} processor seconds\n"])
 
 
 if __name__ == "__main__":

@@ -3,14 +3,17 @@
 Yardstick for NOTEARS: rows (not the covariance), least squares, fast TMPI with fresh arrays, SciPy's L-BFGS-B on
 doubled variables, the published schedule. Yardstick for GOLEM: 100 000 Adam steps on the same objective.
 
-    python benchmarks/solvers.py [--sizes 30 50] [--golem 100] [--seed 0]
+    python benchmarks/solvers.py [--sizes 30 50] [--golem 100] [--warm 100] [--large 500 1000] [--seed 0]
 
-At d = 100 the yardsticks take many minutes: --sizes 100.
+At d = 100 the yardsticks take many minutes: --sizes 100. ``--warm`` starts GOLEM and the central path from zero and
+from each other's ends; ``--large`` fits both from zero without a yardstick, on ``--threads`` threads.
 """
 
 import argparse
 import time
 import tracemalloc
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import scipy
@@ -118,16 +121,60 @@ def golem(d, seed):
     )
 
 
+LEARNERS = {"GOLEM": acyclic.Golem, "central path": partial(acyclic.Notears, solver="central-path")}
+
+
+def fit_from(name, data, start=None, threads=1):
+    """One fit of a learner: what it took, where it ended, and its weights."""
+    steps = Counter()
+    model = LEARNERS[name](start=start, n_jobs=threads, callback=lambda progress: steps.update(made=1))
+    wall, cpu = time.perf_counter(), time.process_time()
+    model.fit(data.X)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    end, errors = model.solution_, acyclic.compare(data.graph, model.causal_graph_).shd
+    print(
+        f"{cpu:.1f} processor s, {wall:.1f} s by the clock, {steps['made']} steps; objective {end.objective:.4f}, "
+        f"h {end.h:.1e}, with 5h {end.objective + 5 * end.h:.4f}; SHD {errors}",
+        flush=True,
+    )
+    return end.weights
+
+
+def warm(d, seed):
+    data = acyclic.simulate(n_nodes=d, n=1000, random_state=seed)
+    ends = {}
+    for name in LEARNERS:
+        print(f"{name} d = {d} from zero: ", end="")
+        ends[name] = fit_from(name, data)
+    for name, other in zip(LEARNERS, reversed(LEARNERS)):
+        print(f"{name} d = {d} from the end of the {other}: ", end="")
+        fit_from(name, data, ends[other])
+
+
+def large(d, seed, threads):
+    data = acyclic.simulate(n_nodes=d, n=1000, random_state=seed)
+    for name in LEARNERS:
+        print(f"{name} d = {d}, {threads} threads: ", end="", flush=True)
+        fit_from(name, data, threads=threads)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="*", default=[30, 50])
     parser.add_argument("--golem", type=int, nargs="*", default=[30])
+    parser.add_argument("--warm", type=int, nargs="*", default=[])
+    parser.add_argument("--large", type=int, nargs="*", default=[])
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
-    with threadpool_limits(1):
+    with threadpool_limits(chosen.threads):
         versions = f"acyclic {acyclic.__version__}, NumPy {np.__version__}, SciPy {scipy.__version__}"
-        print(f"{versions}, one thread, ER2, n = 1000")
+        print(f"{versions}, threads: {chosen.threads}, ER2, n = 1000")
         for size in chosen.sizes:
             notears(size, chosen.seed)
         for size in chosen.golem:
             golem(size, chosen.seed)
+        for size in chosen.warm:
+            warm(size, chosen.seed)
+        for size in chosen.large:
+            large(size, chosen.seed, chosen.threads)

@@ -1,13 +1,15 @@
 """Worlds: curved, linear and non-Gaussian tables; learn() beside DirectLiNGAM and our own CAM; which world is chosen.
 
-    python benchmarks/worlds.py [ROW ...] [--seeds 10] [--rows build/worlds.jsonl] [--peers build/peers]
+    python benchmarks/worlds.py [ROW ...] [--seeds 10] [--first 0] [--methods NAME ...]
+                                [--rows build/worlds.jsonl] [--peers build/peers] [--write docs/benchmarks.md]
 
 Every fit is one line of the file of rows, in processor seconds of one thread; what is there is not computed again. All
 tables are standardised. DirectLiNGAM is the package lingam, in an environment of its own:
 
     python -m venv build/peers/lingam && build/peers/lingam/bin/pip install lingam==1.13.0
 
-Without it its rows are left out, and the table says so.
+Without it its rows are left out, and the table says so. With --write nothing is fitted: all that is on file is put into
+the section on worlds of that page.
 """
 
 import os
@@ -21,6 +23,7 @@ import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +33,7 @@ from acyclic.facts import Orientation
 HERE = Path(__file__).resolve().parent
 OURS = {
     "learn": {"method": "auto"},
+    "OrderSearch": {"method": "order-search"},
     "learn, all rows": {"method": "auto", "outliers": "keep"},
     "Lingam": {"method": "lingam"},
     "Cam": {"method": "cam"},
@@ -56,6 +60,7 @@ def rows_of_table():
     additive = {"graph": "ER4", "sem": "gp-add"}
     found["additive GP ER4 d=10"] = ({**additive, "n_nodes": 10}, ["learn", "Cam"])
     found["joint GP ER4 d=10"] = ({"n_nodes": 10, "graph": "ER4", "sem": "gp"}, ["learn", "Cam"])
+    found["Sachs, 853 rows, log"] = (None, ["learn"])
     found["mixed ER2 d=20"] = ({"n_nodes": 20, "graph": "ER2", "sem": "mixed", "scheme": "iscm"}, ["learn"])
     for d in (20, 30):
         found[f"t3 noise, linear ER2 d={d}"] = ({**linear, "n_nodes": d, "noise": "t3"}, ["learn", "learn, all rows"])
@@ -64,7 +69,7 @@ def rows_of_table():
             found[f"1 % {name}, linear ER2 d={d}"] = (settings, ["learn", "learn, all rows"])
     for d in (30, 50, 100):
         for noise in ("laplace", "uniform", "exponential", "gumbel", "t5", "gaussian"):
-            methods = ["learn"] if noise == "gaussian" else ["learn", "Lingam", LINGAM]
+            methods = ["learn", "OrderSearch"] if noise == "gaussian" else ["learn", "Lingam", LINGAM]
             if d < 100 or noise == "laplace":
                 found[f"linear ER2 d={d} {noise}"] = ({**linear, "n_nodes": d, "noise": noise}, methods)
     for d in (20, 50):
@@ -90,6 +95,14 @@ KINDS = {
 }
 
 
+class Simulated(NamedTuple):
+    """What is read of a table: as `simulate` gives it."""
+
+    X: np.ndarray
+    graph: acyclic.Dag
+    levels: tuple[int, ...]
+
+
 class Rows:
     """The file of fits that were made."""
 
@@ -110,11 +123,16 @@ class Rows:
         return self.known[key]
 
 
-def fit_ours(data, method):
+def is_right(fit, mechanisms, noise):
+    """Whether a table was taken for what it is."""
+    return (fit["mechanisms"] or "linear", fit["noise"] or "gaussian") == (mechanisms, noise)
+
+
+def fit_ours(data, options):
     """What a method of ours finds."""
     kinds = {name: "categorical" for name, count in zip(data.graph.names, data.levels) if count}
     started = time.process_time()
-    found = acyclic.learn(data.X, **({"kinds": kinds} if kinds else {}), **OURS[method])
+    found = acyclic.learn(data.X, **({"kinds": kinds} if kinds else {}), **options)
     seconds = time.process_time() - started
     support = list(found.verdict.support.values())
     claimed = {
@@ -138,6 +156,10 @@ def fit_lingam(data, python):
 
 def draw(settings, seed):
     """A table; "wild cells" is the probability of a cell to be multiplied by 20, as that of a row is in simulate."""
+    if settings is None:
+        data = acyclic.load_sachs()
+        X, truth = np.log(data.X), acyclic.Dag(data.graphs["17"].reordered(data.names).weights)
+        return Simulated(X=(X - X.mean(axis=0)) / X.std(axis=0), graph=truth, levels=(0,) * X.shape[1])
     wild = settings.get("wild cells", 0.0)
     given = {name: value for name, value in settings.items() if name != "wild cells"}
     data = acyclic.simulate(**{"n": 1000, **given}, standardize=True, random_state=seed)
@@ -162,11 +184,11 @@ def compute_row(rows, name, settings, methods, seeds, python):
             print(f"{name:32} {method:22} left out: no {python}", flush=True)
             continue
         fits = []
-        for seed in range(seeds):
+        for seed in seeds if settings is not None else seeds[:1]:
 
             def fit(seed=seed, method=method):
                 data = draw(settings, seed)
-                return fit_lingam(data, python) if method == LINGAM else fit_ours(data, method)
+                return fit_lingam(data, python) if method == LINGAM else fit_ours(data, OURS[method])
 
             fits.append(rows.get(name, method, seed, fit))
         print(f"{name:32} {method:22} {describe(fits)}", flush=True)
@@ -179,7 +201,7 @@ def describe(fits):
     if "f1" in fits[0]:
         said += f"  F1 of skeletons {np.mean([fit['f1'] for fit in fits]):.3f}"
     if fits[0]["method"].startswith("learn"):
-        curved = np.mean([fit["mechanisms"] == "curved" for fit in fits])
+        curved = np.mean([fit["mechanisms"] in ("curved", "joint") for fit in fits])
         shaped = np.mean([fit["noise"] == "any" for fit in fits])
         # Of edges that the equivalence class compels, curves and shapes are not what orients them.
         turned = np.mean([fit["by curvature"] + fit["by shape"] > 0 for fit in fits])
@@ -195,14 +217,63 @@ def compute_choice(rows, seeds, d=20):
     for name, (settings, mechanisms, noise) in KINDS.items():
 
         def fit(seed, settings=settings):
-            data = acyclic.simulate(**{"n_nodes": d, "n": 1000, **settings}, standardize=True, random_state=seed)
-            return fit_ours(data, "learn")
+            return fit_ours(draw({"n_nodes": d, **settings}, seed), OURS["learn"])
 
-        fits = [rows.get(f"choice: {name}", "learn", seed, lambda s=seed: fit(s)) for seed in range(seeds)]
-        hits = [(f["mechanisms"] or "linear", f["noise"] or "gaussian") == (mechanisms, noise) for f in fits]
+        fits = [rows.get(f"choice: {name}", "learn", seed, lambda s=seed: fit(s)) for seed in seeds]
+        hits = [is_right(one, mechanisms, noise) for one in fits]
+        named = {"method": "order-search", "mechanisms": mechanisms, "noise": noise}
+        for missed in (one for one, hit in zip(fits, hits) if not hit):
+            data = draw({"n_nodes": d, **settings}, missed["seed"])
+            rows.get(f"choice: {name}", "named", missed["seed"], lambda data=data, named=named: fit_ours(data, named))
         right, total = right + sum(hits), total + len(hits)
         print(f"choice: {name:24} {sum(hits)} of {len(hits)}  {describe(fits)}", flush=True)
     print(f"choice of the world: {right} of {total}")
+
+
+def write(rows, page):
+    """The tables of all that is on file, in their place on the page."""
+    heads = "table", "method", "SHD", "of classes", "processor s", "tables", "called curved / of odd noise", "by shape"
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name, (_, methods) in rows_of_table().items():
+        for method in methods:
+            fits = [fit for (row, by, _), fit in rows.known.items() if (row, by) == (name, method)]
+            if fits:
+                lines.append(f"| {name} | {method} | {summarise(fits)} |")
+    lines += ["", "| kind, d = 20 | right | SHD | SHD of the wrong, and in the right world |", "|---|---|---|---|"]
+    right = total = 0
+    for name, (_, mechanisms, noise) in KINDS.items():
+        own = {
+            by: {seed: f for (row, b, seed), f in rows.known.items() if (row, b) == (f"choice: {name}", by)}
+            for by in ("learn", "named")
+        }
+        fits = own["learn"]
+        missed = [seed for seed, fit in fits.items() if not is_right(fit, mechanisms, noise)]
+        right, total = right + len(fits) - len(missed), total + len(fits)
+        costs = [f"{fits[k]['shd']} ({own['named'][k]['shd']})" for k in missed if k in own["named"]]
+        if fits:
+            mean = np.mean([fit["shd"] for fit in fits.values()])
+            lines.append(
+                f"| {name} | {len(fits) - len(missed)} of {len(fits)} | {mean:.1f} | {', '.join(costs) or '–'} |"
+            )
+    lines += ["", f"Right in {right} of {total}."]
+    text = page.read_text()
+    start, end = (text.index(mark) for mark in MARKS)
+    page.write_text(text[: start + len(MARKS[0])] + "\n" + "\n".join(lines) + "\n" + text[end:])
+
+
+MARKS = "<!-- made by benchmarks/worlds.py -->", "<!-- end of worlds -->"
+
+
+def summarise(fits):
+    """Cells of means."""
+    mean = {key: np.mean([fit[key] for fit in fits]) for key in ("shd", "class_shd", "edges", "seconds")}
+    cells = [f"{mean['shd']:.1f}", f"{mean['class_shd']:.1f}", f"{mean['seconds']:.2f}", str(len(fits))]
+    if not fits[0]["method"].startswith("learn"):
+        return " | ".join([*cells, "–", "–"])
+    bent = sum(fit["mechanisms"] in ("curved", "joint") for fit in fits)
+    odd = sum(fit["noise"] == "any" for fit in fits)
+    share = sum(fit["by shape"] for fit in fits) / max(sum(fit["edges"] for fit in fits), 1)
+    return " | ".join([*cells, f"{bent} / {odd}", f"{share:.1%}"])
 
 
 def main():
@@ -210,15 +281,23 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("only", nargs="*", metavar="ROW", help="rows whose name begins so; 'choice' for the worlds")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--methods", nargs="*", help="these methods only")
     parser.add_argument("--rows", type=Path, default=HERE.parent / "build" / "worlds.jsonl")
     parser.add_argument("--peers", type=Path, default=HERE.parent / "build" / "peers")
+    parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables of what is on file")
     given = parser.parse_args()
+    seeds = range(given.first, given.first + given.seeds)
     rows, python = Rows(given.rows), given.peers.absolute() / "lingam" / "bin" / "python"
+    if given.write:
+        write(rows, given.write)
+        return
     for name, (settings, methods) in rows_of_table().items():
         if not given.only or name.startswith(tuple(given.only)):
-            compute_row(rows, name, settings, methods, given.seeds, python)
+            wanted = [method for method in methods if not given.methods or method in given.methods]
+            compute_row(rows, name, settings, wanted, seeds, python)
     if not given.only or "choice" in given.only:
-        compute_choice(rows, given.seeds)
+        compute_choice(rows, seeds)
 
 
 if __name__ == "__main__":
