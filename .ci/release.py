@@ -42,7 +42,16 @@ def try_archive(python: str, archive: Path, pinned: bool) -> None:
         own = str(inside / ("Scripts" if os.name == "nt" else "bin") / "python")
         pins = {name: str(ROOT / "pins.txt") for name in ("PIP_CONSTRAINT", "PIP_BUILD_CONSTRAINT")} if pinned else {}
         clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        install = [own, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{archive}[cli]"]
+        install = [
+            own,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-compile",
+            "--disable-pip-version-check",
+            f"{archive}[cli]",
+        ]
         subprocess.run(install, check=True, env={**clean, **pins})
         shutil.copy(ROOT / "README.md", folder)
         subprocess.run([own, str(ROOT / ".ci" / "smoke.py"), "README.md"], check=True, cwd=folder, env=clean)

@@ -91,10 +91,13 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "reset_modules": ("matplotlib",),
     "plot_gallery": "True",
+    "parallel": 2,
     "nested_sections": False,
     "thumbnail_size": (480, 320),
 }
 warnings.filterwarnings("ignore", category=UserWarning, message="FigureCanvasAgg is non-interactive")
+# An example that used much memory has the next one begin in a fresh process.
+warnings.filterwarnings("ignore", category=UserWarning, message="A worker stopped while some jobs were given")
 os.environ.setdefault("MPLBACKEND", "agg")
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

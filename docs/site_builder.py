@@ -26,6 +26,7 @@ from check_links import check_site  # noqa: E402
 from snippets import fill, find_blocks  # noqa: E402
 
 import acyclic  # noqa: E402
+from acyclic.files import write_text  # noqa: E402
 
 SOURCE, OUTPUT = ROOT / "build" / "site", ROOT / "build" / "docs"
 ANSWERS, FIGURES = ROOT / "build" / "snippets", ROOT / "build" / "figures" / "figures"
@@ -116,14 +117,14 @@ def answers(path: Path, text: str) -> list[str]:
         if done.returncode:
             raise SystemExit(f"{path} does not run:\n{done.stderr}")
         ANSWERS.mkdir(parents=True, exist_ok=True)
-        stored.write_text(done.stdout)
+        write_text(stored, done.stdout)
     return json.loads(stored.read_text())
 
 
 @functools.cache
 def digest_of_package() -> str:
-    """What the output of a page depends on beside its text."""
-    total = hashlib.sha256()
+    """What the output of a page depends on beside its text: the package and the versions of others."""
+    total = hashlib.sha256((ROOT / "pins.txt").read_bytes())
     for path in sorted((ROOT / "src").rglob("*")):
         if path.suffix in (".py", ".c", ".h"):
             total.update(path.read_bytes())

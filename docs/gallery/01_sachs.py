@@ -27,6 +27,7 @@ assert result.verdict.orientation == "curvature"
 
 # %%
 # Blue edges are positive, orange ones negative. All are dashed: conditional independence alone orients none of them.
+# Where the direction is not decided there is no arrowhead.
 figure, axes = plt.subplots(figsize=(9, 5), layout="constrained")
 result.plot(ax=axes)
 axes.set_title("Sachs et al., 853 cells, logarithms")

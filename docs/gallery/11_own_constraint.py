@@ -12,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import acyclic
-from acyclic.constraints.base import Evaluation
 
 
 class Halving(acyclic.Constraint):
@@ -27,7 +26,7 @@ class Halving(acyclic.Constraint):
             gradient += i * 0.5**i * power.T
             power = power @ B
             value += 0.5**i * np.trace(power)
-        return Evaluation(value, gradient, size)
+        return acyclic.Evaluation(value, gradient, size)
 
 
 # %%
