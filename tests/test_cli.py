@@ -363,7 +363,7 @@ def test_data_sets_are_written_exactly(here):
         ),
         (["simulate", "--graph", "none.json", "--out", "new"], 1, "none.json"),
         (["simulate", "--graph", "data/graph.json", "--nodes", "7", "--out", "new"], 1, "the graph has 6 nodes"),
-        (["lern"], 2, 'Did you mean "learn"'),
+        (["lern"], 2, 'did you mean learn'),
         (["learn", "data/table.csv", "--speed", "9"], 2, "--speed"),
         (["learn", "data/table.csv", "--seed", "x"], 2, "--seed"),
         (["learn", "data/table.csv", "--seed", "1.5"], 2, "--seed"),
@@ -626,3 +626,9 @@ def test_starting_loads_no_numerics():
 def test_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == acyclic.__version__
+
+
+def test_an_unknown_command_is_told_all_that_there_are(capsys):
+    assert main(["lern", "t.csv"]) == 2
+    said = capsys.readouterr().err
+    assert all(name in said for name in ("learn", "audit", "compare", "mcp", "simulate"))

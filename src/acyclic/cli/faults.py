@@ -10,11 +10,12 @@ import traceback
 import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from difflib import get_close_matches
 from enum import IntEnum
 from inspect import signature
 from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, UnknownCommandError
 
 from acyclic.cli.schemas import ERROR
 from acyclic.cli.terminal import complain, write_document
@@ -72,6 +73,12 @@ def _sum_up(error: BaseException, app: App, arguments: list[str], *, traced: boo
     """What kind of error it is, the sentence on it, and the exit code."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted", "interrupted; nothing was written", Exit.INTERRUPTED
+    if isinstance(error, UnknownCommandError) and error.unused_tokens:
+        commands = sorted(name for name in app if not name.startswith("-"))
+        near = get_close_matches(error.unused_tokens[0], commands, n=1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        told = f"there is no command {error.unused_tokens[0]!r}; {meant}there are {', '.join(commands)}"
+        return "usage", f"{told}. See: acyclic --help", Exit.USAGE
     if isinstance(error, CycloptsError):
         chain = " ".join(["acyclic", *(error.command_chain or ()), "--help"])
         return "usage", f"{' '.join(str(error).split()).rstrip('.')}. See: {chain}", Exit.USAGE

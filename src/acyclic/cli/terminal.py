@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.table import Table
 from rich.text import Text
 
+from acyclic.cli.layout import lay_out
 from acyclic.cli.schemas import FORMATS
 from acyclic.errors import make_legible
 from acyclic.judging import words
@@ -70,25 +70,12 @@ class Output:
         """Print a table; `header` gives the justification of each column."""
         if self.quiet or self.json:
             return
-        table = Table(
-            title=title,
-            title_justify="left",
-            title_style="bold",
-            box=SIMPLE_HEAD,
-            pad_edge=False,
-            padding=(0, 1),
-            collapse_padding=True,
-        )
         console = Console(highlight=False)
-        wide = sum(max(map(len, cells)) + 3 for cells in zip(header, *rows)) > console.width
-        for name, justify in header.items():
-            # Where a terminal is narrow texts are broken, and numbers never; titles of numbers take several lines.
-            number = justify == "right"
-            shown = name.replace(" ", "\n") if number and wide else name
-            table.add_column(shown, justify=justify, no_wrap=number, overflow="fold")  # type: ignore[arg-type]
-        for row in rows:
-            table.add_row(*map(_text, row))
-        console.print(table)
+        lines = lay_out(header, rows, console.width if console.is_terminal or "COLUMNS" in os.environ else None)
+        console.print(Text(title, style="bold"))
+        for line in lines:
+            console.print(Text(line), soft_wrap=True)
+        console.print()
 
     def result(self, result: Result, target: str | None = None) -> None:
         """Show a learned graph: the verdict, what drives the target, strongest edges, facts; or all of it as JSON."""
