@@ -363,7 +363,7 @@ def test_data_sets_are_written_exactly(here):
         ),
         (["simulate", "--graph", "none.json", "--out", "new"], 1, "none.json"),
         (["simulate", "--graph", "data/graph.json", "--nodes", "7", "--out", "new"], 1, "the graph has 6 nodes"),
-        (["lern"], 2, 'did you mean learn'),
+        (["lern"], 2, "did you mean learn"),
         (["learn", "data/table.csv", "--speed", "9"], 2, "--speed"),
         (["learn", "data/table.csv", "--seed", "x"], 2, "--seed"),
         (["learn", "data/table.csv", "--seed", "1.5"], 2, "--seed"),

@@ -7,13 +7,15 @@ import pytest
 
 import acyclic
 from acyclic.data.knowledge import Knowledge
-from acyclic.discrete.refine import Nearby
+from acyclic.discrete.fitted import LINEAR
+from acyclic.discrete.refine import Nearby, NearbyBlocks
 from acyclic.errors import KnowledgeError
 from acyclic.facts import Orientation
 from acyclic.graphs.formats import from_dot, from_json
 from acyclic.report import report
 from acyclic.report.comparison import report_comparison
 from acyclic.report.live import read_kernel
+from acyclic.trust.pricing import find_lines, find_problem, find_world
 
 pytestmark = pytest.mark.skipif(not read_kernel(), reason="the WebAssembly module is not compiled: build.py --wasm")
 
@@ -63,7 +65,7 @@ def check_page(page, result, stated):
     equal = result.verdict.orientation is Orientation.EQUAL_VARIANCES
     near = Nearby.of(moments, result.graph.order, noise="equal" if equal else "unequal")
     knowledge = Knowledge.from_dict(stated)
-    expected = near.learn(moments, knowledge.compile(moments.names))
+    expected = near.learn(knowledge.compile(moments.names))
     found = page.evaluate(ASK, stated)
     weights = np.zeros_like(expected.weights)
     for edge in found["edges"]:
@@ -72,7 +74,7 @@ def check_page(page, result, stated):
     np.testing.assert_allclose(weights, expected.weights, rtol=1e-6, atol=1e-9)
     # Scores are sums of n log variance: both add up the same terms, of which each has an error of some units of 1e-16.
     assert found["score"] == pytest.approx(expected.score, rel=1e-12)
-    assert found["cost"] == pytest.approx(expected.score - near.learn(moments).score, abs=1e-6)
+    assert found["cost"] == pytest.approx(expected.score - near.learn().score, abs=1e-6)
     assert Knowledge.from_toml(found["toml"]) == knowledge
 
 
@@ -257,3 +259,62 @@ def test_a_page_of_a_thousand_columns_opens_and_says_that_it_is_too_large_to_lea
     page = open_file(tmp_path / "page.html")
     assert page.is_visible("#overview") and page.is_visible("#command")
     assert "too many columns" in page.text_content("#live-why")
+
+
+# ---- Curves, and noise of any shape ----
+
+
+def make_curved(d, *, noise, seed):
+    """A table of curves or of lines whose noise is not normal, and what learn() makes of it."""
+    made = {"sem": "gp-add"} if noise == "gaussian" else {"noise": "exponential"}
+    data = acyclic.simulate(n_nodes=d, n=400, graph="ER1", standardize=True, random_state=seed, **made)
+    return acyclic.learn(acyclic.read_table(data.X, names=data.names), effort=0.1)
+
+
+def check_world(page, result, stated):
+    near, knowledge = find_problem(result), Knowledge.from_dict(stated)
+    assert isinstance(near, NearbyBlocks)
+    expected = near.learn(knowledge.compile(result.graph.names))
+    found = page.evaluate(ASK, stated)
+    weights = np.zeros_like(expected.weights)
+    for edge in found["edges"]:
+        weights[edge["source"], edge["target"]] = edge["weight"]
+    assert ((weights != 0) == expected.adjacency).all()
+    # Both solve normal equations of up to ten features a parent, whose condition is some 1e4.
+    np.testing.assert_allclose(weights, expected.weights, rtol=1e-6, atol=1e-8)
+    assert found["score"] == pytest.approx(expected.score, rel=1e-9)
+    assert found["cost"] == pytest.approx(expected.score - near.learn().score, abs=1e-5)
+
+
+@pytest.mark.parametrize(("d", "noise"), [(6, "gaussian"), (8, "any"), (12, "gaussian")])
+def test_the_page_learns_curves_and_shapes_as_python_does(open_file, tmp_path, d, noise):
+    result = make_curved(d, noise=noise, seed=d)
+    assert find_world(result) not in (None, LINEAR)
+    report(result, tmp_path / "page.html")
+    page, rng = open_file(tmp_path / "page.html"), np.random.default_rng(d)
+    for _ in range(4):
+        check_world(page, result, draw_knowledge(rng, result.graph))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("d", "noise"), [(5, "any"), (10, "gaussian"), (14, "any"), (18, "gaussian"), (24, "any")])
+def test_the_page_learns_curves_and_shapes_as_python_does_in_many_cases(open_file, tmp_path, d, noise):
+    result = make_curved(d, noise=noise, seed=200 + d)
+    report(result, tmp_path / "page.html")
+    page, rng = open_file(tmp_path / "page.html"), np.random.default_rng(200 + d)
+    for _ in range(6):
+        check_world(page, result, draw_knowledge(rng, result.graph))
+
+
+def test_a_page_without_rows_learns_by_lines_and_says_so(open_file, tmp_path):
+    result = make_curved(8, noise="any", seed=8)
+    report(result, tmp_path / "page.html", rows=False)
+    page = open_file(tmp_path / "page.html")
+    assert "lines and normal noise alone" in page.text_content("#live-why") and page.is_visible("#command")
+    names = result.graph.names
+    stated = {"forbidden": [[names[0], names[1]]]}
+    expected = find_lines(result).learn(Knowledge.from_dict(stated).compile(names))
+    found = page.evaluate(ASK, stated)
+    assert {(edge["source"], edge["target"]) for edge in found["edges"]} == set(
+        map(tuple, np.argwhere(expected.adjacency).tolist())
+    )

@@ -24,7 +24,7 @@ def test_up_to_twenty_columns_it_is_the_best_graph_there_is(d):
     knowledge = Knowledge(forbidden=[(names[0], names[1])], roots=[names[2]])
     for mask in (None, knowledge.compile(names)):
         best = search_graph(moments, mask=mask, threads=1)
-        again = Nearby.of(moments, np.arange(d)).learn(moments, mask)
+        again = Nearby.of(moments, np.arange(d)).learn(mask)
         assert (again.adjacency == (best.weights != 0)).all()
         assert again.score == pytest.approx(best.score, abs=1e-9)
         np.testing.assert_allclose(again.weights, best.weights)
@@ -33,7 +33,7 @@ def test_up_to_twenty_columns_it_is_the_best_graph_there_is(d):
 def test_without_knowledge_the_answer_stays_what_it_was():
     moments = moments_of(26, 1)
     found = search_graph(moments, effort=0.3, threads=1)
-    again = Nearby.of(moments, found.order).learn(moments)
+    again = Nearby.of(moments, found.order).learn()
     assert again.score <= found.score + 1e-6
     if again.score > found.score - 1e-6 and find_cpdag(again.adjacency) == find_cpdag(found.weights != 0):
         assert (again.adjacency == (found.weights != 0)).all()
@@ -42,13 +42,13 @@ def test_without_knowledge_the_answer_stays_what_it_was():
 def test_beyond_twenty_columns_it_obeys_and_its_score_is_that_of_its_graph():
     moments = moments_of(30, 2)
     names, near = moments.names, Nearby.of(moments, np.arange(30))
-    free = near.learn(moments)
+    free = near.learn()
     (i, j), *_ = np.argwhere(free.adjacency).tolist()
     mask = Knowledge(required=[(names[j], names[i])], tiers=[names[5:10], names[10:20]]).compile(names)
-    found = near.learn(moments, mask)
+    found = near.learn(mask)
     assert mask.check(found.adjacency) == []
     assert found.score == pytest.approx(gaussian_bic(moments, found.adjacency, near.price), rel=1e-9)
-    assert (near.learn(moments, mask).adjacency == found.adjacency).all()
+    assert (near.learn(mask).adjacency == found.adjacency).all()
 
 
 def test_it_does_not_depend_on_units_or_the_order_of_the_columns():
@@ -56,9 +56,9 @@ def test_it_does_not_depend_on_units_or_the_order_of_the_columns():
     order = np.random.default_rng(0).permutation(24)
     factors = np.exp(np.random.default_rng(1).normal(size=24))
     start = np.arange(24)
-    one = Nearby.of(moments, start).learn(moments).adjacency
+    one = Nearby.of(moments, start).learn().adjacency
     other = moments.scaled(factors).select([moments.names[k] for k in order])
-    again = Nearby.of(other, np.argsort(order)[start]).learn(other).adjacency
+    again = Nearby.of(other, np.argsort(order)[start]).learn().adjacency
     assert (again == one[np.ix_(order, order)]).all()
 
 
@@ -81,4 +81,4 @@ def _rest():
 def test_a_deadline_ends_it():
     moments = moments_of(40, 4)
     with pytest.raises(Stopped):
-        Nearby.of(moments, np.arange(40)).learn(moments, deadline=Deadline(0))
+        Nearby.of(moments, np.arange(40)).learn(deadline=Deadline(0))

@@ -271,8 +271,8 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
         assert why_not_live(dataclasses.replace(result, provenance=provenance)) is NotLive.KNOWLEDGE
     other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, method="notears"))
     assert why_not_live(other) is NotLive.OTHER_METHOD
-    for world in ({"mechanisms": "curved", "noise": "gaussian"}, {"mechanisms": "linear", "noise": "any"}):
-        other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, settings=world))
+    for told in ({"criterion": "counts"}, {"criterion": "bdeu"}):
+        other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, settings=told))
         assert why_not_live(other) is NotLive.OTHER_METHOD
     cut = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, threshold=0.3))
     assert why_not_live(cut) is NotLive.THRESHOLD
@@ -284,13 +284,43 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
     assert page.data["live"] == {"why": "no-kernel"} and page.scripts[1] == ""
 
 
-def test_a_page_does_not_learn_again_where_curves_were_found(monkeypatch):
-    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
+def learn_curve():
     rng = np.random.default_rng(0)
     x = rng.normal(size=500)
-    result = acyclic.learn(np.column_stack([x, x + x**2 + rng.normal(size=500)]))
+    return acyclic.learn(np.column_stack([x, x + x**2 + rng.normal(size=500)]))
+
+
+def test_a_page_learns_again_with_curves_where_they_were_found(monkeypatch):
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
+    result = learn_curve()
     assert result.verdict.orientation is Orientation.CURVATURE
-    assert why_not_live(result) is NotLive.OTHER_METHOD
+    assert why_not_live(result) is None
+    packed = pack_problem(result)
+    assert "blocks" in packed and "correlation" not in packed and not packed["lines"]
+    monkeypatch.setattr("acyclic.report.live.MOST_BYTES", 1000)
+    packed = pack_problem(result)
+    assert "blocks" not in packed and packed["lines"]
+
+
+def test_a_page_without_rows_holds_none_of_them_to_learn_from(monkeypatch):
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
+    X = acyclic.simulate(n_nodes=5, n=400, noise="exponential", standardize=True, random_state=1).X
+    result = acyclic.learn(X)
+    assert result.verdict.settings["noise"] == "any"
+    assert pack_problem(result)["blocks"]["rows"] is not None
+    packed = pack_problem(result, rows=False)
+    assert packed["lines"] and "blocks" not in packed
+    # Curves take moments only, but the ends of their knots are values of rows: those are not told.
+    places = pack_problem(learn_curve(), rows=False)["blocks"]["places"]
+    assert places != pack_problem(learn_curve())["blocks"]["places"]
+
+
+def test_a_page_of_categories_does_not_take_their_codes_for_numbers(monkeypatch):
+    monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
+    made = acyclic.simulate(n_nodes=5, n=300, sem="categorical", random_state=1)
+    names = [f"c{k}" for k in range(5)]
+    counted = acyclic.learn(acyclic.read_table(made.X, names=names, kinds=dict.fromkeys(names, "categorical")))
+    assert why_not_live(counted) is NotLive.OTHER_METHOD
 
 
 @pytest.mark.parametrize("method", ["auto", "order-search"])

@@ -112,7 +112,7 @@ def learn(
     title
         Heading of the page; the name of the table by default.
     no_rows
-        Leave the sample of the rows out of the page, which then shows none of them.
+        Leave all rows out of the page, which then learns again by lines alone where only rows tell more.
     config
         TOML file with the settings below and `table`, `bootstrap`, `audit`, `quick`; flags overrule it.
     repeat
@@ -359,7 +359,7 @@ def report(
     title
         Heading of the page.
     no_rows
-        Leave the sample of the rows out of the page.
+        Leave all rows out of the page.
     """
     from acyclic.report import report as written
     from acyclic.result import load

@@ -105,7 +105,7 @@ def caution_together(fitted: Fitted | None, names: Sequence[str]) -> tuple[Fact[
 
 
 def orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
-    """Curves orient the edges of the columns that have one; of the others the shape of the noise does.
+    """Curves orient the edges of the columns that have one; of the others the shape of the noise does, if it has any.
 
     Where a column is a category, or a number with few values, nothing does: what is left of it is as discrete
     as the column itself, whichever way round.
@@ -113,7 +113,8 @@ def orient_by_edge(fitted: Fitted) -> dict[tuple[int, int], Orientation]:
     if fitted.world == LINEAR:
         return {}
     bent = np.atleast_1d(fitted.curved.any(axis=0))
-    kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE}
+    shape = fitted.world.noise == "any"
+    kinds = {True: Orientation.CURVATURE, False: Orientation.NOISE_SHAPE if shape else Orientation.UNDETERMINED}
     level = [not shaped for shaped in fitted.features.shaped]
     return {
         (i, j): Orientation.UNDETERMINED if level[i] or level[j] else kinds[bool(bent[i] or bent[j])]

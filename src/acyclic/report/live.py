@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 
 from acyclic._native.build import FOLDER, WASM, digest_wasm, find_inputs
+from acyclic.data.features import Curves, Indicators
+from acyclic.discrete.fitted import LINEAR
+from acyclic.discrete.refine import Nearby, NearbyBlocks
 from acyclic.findings import Findings
 from acyclic.findings.origin import rows_used
-from acyclic.trust.pricing import find_problem, is_linear_search
+from acyclic.learners.auto import has_categories
+from acyclic.scores.blocks import BlockScore
+from acyclic.trust.pricing import find_lines, find_problem, find_world
 from acyclic.types import Floats
 
 __all__ = ["NotLive", "pack_problem", "read_kernel", "why_not_live"]
 
-# Of the upper triangle of the correlations, before base64: some 880 columns.
+# Of the arrays of a problem, before base64: the correlations of some 860 columns, the curves of some 80.
 MOST_BYTES = 3_000_000
+# A curve is drawn through so many places.
+_PLACES = 25
 
 
 class NotLive(StrEnum):
@@ -31,7 +38,7 @@ class NotLive(StrEnum):
     """The package was installed without the WebAssembly module, or with that of other sources."""
     TOO_LARGE = "too-large"
     OTHER_METHOD = "other-method"
-    """Not the linear search: what it learned rests on something that correlations do not hold."""
+    """Not a search over orders, or one that counts levels: the page has no kernel for it."""
     THRESHOLD = "threshold"
     """Weights were cut, which the page does not do."""
     KNOWLEDGE = "knowledge"
@@ -53,13 +60,13 @@ def read_kernel() -> str:
 
 
 def why_not_live(result: Findings) -> NotLive | None:
-    """Why the page of a result cannot learn again; None where it can."""
-    stated = result.provenance.get("knowledge")
-    if not is_linear_search(result):
+    """Why the page of a result cannot learn again, not even by lines; None where it can."""
+    stated, table = result.provenance.get("knowledge"), result.table
+    if not is_searched(result):
         return NotLive.OTHER_METHOD
     if result.verdict.threshold > 0:
         return NotLive.THRESHOLD
-    if result.table is None or result.table.moments.n < 3:
+    if table is None or table.moments.n < 3:
         return NotLive.NO_TABLE
     if 4 * len(result.graph.names) * (len(result.graph.names) + 1) > MOST_BYTES:
         return NotLive.TOO_LARGE
@@ -68,24 +75,82 @@ def why_not_live(result: Findings) -> NotLive | None:
     return None if read_kernel() else NotLive.NO_KERNEL
 
 
-def pack_problem(result: Findings) -> dict[str, Any]:
-    """The problem of a result that can be live, as plain values; see `acyclic.discrete.refine.Nearby`."""
+def is_searched(result: Findings) -> bool:
+    """Whether a result is of a search over orders of numbers, so that its world or at least lines can be searched."""
+    mechanisms, table = result.verdict.settings.get("mechanisms", "linear"), result.table
+    if find_world(result) is not None:
+        return True
+    lines = result.verdict.method in ("auto", "order-search") and "criterion" not in result.verdict.settings
+    return lines and mechanisms in ("linear", "curved", "joint") and (table is None or not has_categories(table))
+
+
+def pack_problem(result: Findings, *, rows: bool = True) -> dict[str, Any]:
+    """The problem of a result that can be live, as plain values; see `acyclic.discrete.refine`.
+
+    Where its world takes more than a page may hold, or rows that it shall not hold, it is that of lines alone, which
+    "lines" says.
+    """
     assert result.table is not None
     moments = rows_used(result.table, result.verdict).moments
-    near = find_problem(result)
-    d = len(near.canon)
+    near = find_problem(result) if find_world(result) is not None else find_lines(result)
+    if isinstance(near, NearbyBlocks) and not _fits(near.score, rows):
+        near = find_lines(result)
+    world = _pack_blocks(near.score, rows) if isinstance(near, NearbyBlocks) else _pack_lines(near)
     return {
         "canon": near.canon.tolist(),
         "start": near.start.tolist(),
-        "correlation": _encode(near.correlation[np.triu_indices(d)]),
-        "unit": None if near.unit is None else _encode(near.unit),
+        **world,
+        "lines": isinstance(near, Nearby) and find_world(result) != LINEAR,
         "deviation": np.sqrt(np.diag(moments.covariance)).tolist(),
-        "n": float(near.n),
-        "price": near.price,
         "most_parents": near.most_parents,
         "settings": dict(near.settings),
         "knowledge": dict(result.provenance.get("knowledge") or {}),
     }
+
+
+def _fits(score: BlockScore, rows: bool) -> bool:
+    F, m = len(score.moments), score.shape_rows
+    return 4 * F * (F + 1) + 8 * F * m <= MOST_BYTES and (rows or not m)
+
+
+def _pack_lines(near: Nearby) -> dict[str, Any]:
+    return {
+        "correlation": _encode(near.correlation[np.triu_indices(len(near.canon))]),
+        "unit": None if near.unit is None else _encode(near.unit),
+        "n": float(near.n),
+        "price": near.price,
+    }
+
+
+def _pack_blocks(score: BlockScore, rows: bool) -> dict[str, Any]:
+    """The fields of a `BlockCriterion`, and the features at some places, by which curves are drawn."""
+    given, places = score.criterion, [_find_places(own, rows) for own in score.features.maps]
+    drawn = [own(at).T for own, at in zip(score.features.maps, places)]
+    whole = {
+        name: getattr(given, name).tolist() for name in ("at", "level_at", "levels", "responses", "bent", "shaped")
+    }
+    return {
+        "n": float(given.n),
+        "price": given.cost,
+        "blocks": {
+            **whole,
+            "moments": _encode(given.G[np.triu_indices(len(given.G))]),
+            "prices": _encode(given.prices),
+            "rows": None if given.rows is None else _encode(given.rows),
+            "n_rows": score.shape_rows,
+            "shape_price": given.shape_price,
+            "places": _encode(np.array(places)),
+            "drawn": _encode(np.vstack(drawn)),
+        },
+    }
+
+
+def _find_places(own: Curves | Indicators, rows: bool) -> Floats:
+    """Where the curves of a number are drawn; the ends of its knots are values of rows, which a page may not hold."""
+    assert isinstance(own, Curves)
+    if rows and len(own.knots):
+        return np.linspace(own.knots[0], own.knots[-1], _PLACES)
+    return own.mean + own.deviation * np.linspace(-2.0, 2.0, _PLACES)
 
 
 def _encode(array: Floats) -> str:

@@ -66,8 +66,9 @@ def report(
     title : str
         Heading of the page; the name of the table by default.
     rows : bool
-        Whether the page holds a sample of the rows and the histograms; without them it still holds means, deviations
-        and, where it can learn again, correlations.
+        Whether the page holds a sample of the rows and the histograms, and, where the shape of the noise decides, what
+        it takes of them to learn again; without them it still holds means, deviations and, where it can learn again,
+        correlations or those of curves.
 
     Examples
     --------
@@ -150,7 +151,7 @@ def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool) 
         "nodes": nodes,
         "edges": _edges(result, placed),
         **sketch_table(result.table, rows=rows),
-        "live": {"why": not_live.value} if not_live else pack_problem(result),
+        "live": {"why": not_live.value} if not_live else pack_problem(result, rows=rows),
         "ask": pack_questions(result),
         "say": {kind.value: words.say_support(kind, None) for kind in _ORIENTATIONS},
     }
@@ -161,6 +162,8 @@ _ORIENTATIONS = (
     Orientation.KNOWLEDGE,
     Orientation.INDEPENDENCE,
     Orientation.EQUAL_VARIANCES,
+    Orientation.CURVATURE,
+    Orientation.NOISE_SHAPE,
     Orientation.UNDETERMINED,
 )
 

@@ -70,6 +70,45 @@ static int find_exactly(int d, const Criterion *s, const uint8_t *allowed, const
     return status;
 }
 
+/* How far a search goes: refine.py names the same. */
+typedef struct {
+    int insertions, patience;
+    double temperature, descent, work, tolerance;
+} Effort;
+
+/* Go downhill from an order and on by kicks, and close the chain: graph[i][j] is how many features of i count for j, 1
+   where parents have but one. Returns the number of kicks or NO_MEMORY. */
+static int search_near(Search *chain, int d, const int32_t *order, Effort effort, int blocks, uint8_t *graph,
+                       double *score)
+{
+    int32_t *found = malloc(sizeof(int32_t) * 2 * (size_t)d), *level = found ? found + d : NULL;
+    int64_t kicks = NO_MEMORY, start[2];
+    double parts[3];
+    if (chain && found && order_search_start(chain, order, NULL) == 0 &&
+        order_search_descend(chain, (int64_t)effort.descent, effort.tolerance, NULL) >= 0) {
+        int64_t until = order_search_work(chain) + (int64_t)effort.work;
+        kicks = order_search_kick(chain, effort.insertions, effort.temperature, effort.patience, until, effort.tolerance,
+                                  NULL);
+    }
+    if (kicks >= 0) {
+        *score = order_search_best(chain, found);
+        if (order_search_start(chain, found, NULL) < 0)
+            kicks = NO_MEMORY;
+    }
+    for (int j = 0; j < d && kicks >= 0; j++) {
+        int64_t count = order_search_parents(chain, j, j + 1, start, found, d);
+        if (count < 0)
+            kicks = NO_MEMORY;
+        else if (blocks)
+            order_search_parts(chain, level, parts);
+        for (int64_t k = 0; k < count; k++)
+            graph[(int64_t)found[k] * d + j] = (uint8_t)(blocks ? level[k] : 1);
+    }
+    order_search_close(chain);
+    free(found);
+    return (int)kicks;
+}
+
 /* Find the best graph, or from `order` a good one nearby: graph[i][j] is set for i -> j. The rules are d*d each: allowed
    and required by target, precede by source, or NULL. Returns the number of kicks, NO_MEMORY, or STOPPED, which nobody
    asks for here. */
@@ -84,24 +123,25 @@ EXPORT int live_learn(int d, const double *R, double n, double c, const double *
         return find_exactly(d, &s, allowed, required, tolerance, graph, score);
     Search *chain = order_search_open(d, R, n, c, unit, allowed, required, precede, max_parents, detours,
                                       (int64_t)most_branches, 0, NULL, NULL, NULL, NULL);
-    int64_t *start = malloc(sizeof(int64_t) * (size_t)(d + 1)), kicks = NO_MEMORY;
-    int32_t *found = malloc(sizeof(int32_t) * (size_t)d * (size_t)(d + 1));
-    if (chain && start && found && order_search_start(chain, order, NULL) == 0 &&
-        order_search_descend(chain, (int64_t)descent, tolerance, NULL) >= 0) {
-        int64_t until = order_search_work(chain) + (int64_t)work;
-        kicks = order_search_kick(chain, insertions, temperature, patience, until, tolerance, NULL);
-    }
-    if (kicks >= 0) {
-        *score = order_search_best(chain, found);
-        if (order_search_start(chain, found, NULL) < 0 ||
-            order_search_parents(chain, 0, d, start, found, (int64_t)d * d) < 0)
-            kicks = NO_MEMORY;
-        for (int j = 0; j < d && kicks >= 0; j++)
-            for (int64_t k = start[j]; k < start[j + 1]; k++)
-                graph[(int64_t)found[k] * d + j] = 1;
-    }
-    order_search_close(chain);
-    free(start);
-    free(found);
-    return (int)kicks;
+    Effort effort = {insertions, patience, temperature, descent, work, tolerance};
+    return search_near(chain, d, order, effort, 0, graph, score);
+}
+
+/* The same where parents enter as blocks of features: the first arguments are those of blocks_open, and graph[i][j] is
+   how many features of i count for j. */
+EXPORT int live_blocks(int d, const int32_t *at, const int32_t *level_at, const int32_t *levels,
+                       const int32_t *responses, const int32_t *bent, const int32_t *shaped, const double *G,
+                       const double *prices, double n, double cost, int n_rows, const double *rows, double shape_price,
+                       const uint8_t *allowed, const uint8_t *required, const uint8_t *precede, int max_parents,
+                       int detours, const int32_t *order, int insertions, double temperature, int patience,
+                       double descent, double work, double tolerance, double most_branches, uint8_t *graph,
+                       double *score)
+{
+    memset(graph, 0, (size_t)d * (size_t)d);
+    Search *chain = order_search_open(d, NULL, 1.0, 0.0, NULL, allowed, required, precede, max_parents, detours,
+                                      (int64_t)most_branches, 0, NULL, NULL, NULL, NULL);
+    Selector *blocks = blocks_open(d, at, level_at, levels, responses, bent, shaped, G, prices, n, cost, n_rows, rows,
+                                   shape_price, max_parents);
+    Effort effort = {insertions, patience, temperature, descent, work, tolerance};
+    return search_near(order_search_use(chain, blocks), d, order, effort, 1, graph, score);
 }

@@ -162,32 +162,56 @@ function makeLearner() {
     return arrows;
   }
 
-  /* Slopes between standardised columns, by least squares on the parents. */
-  function fit(graph, R, d) {
-    const slopes = new Float64Array(d * d);
-    for (let j = 0; j < d; j++) {
-      const parents = [];
-      for (let i = 0; i < d; i++) if (graph[i * d + j]) parents.push(i);
-      const m = parents.length;
-      const L = parents.map((a) => parents.map((b) => R[a * d + b]));
-      const z = parents.map((a) => R[a * d + j]);
-      for (let p = 0; p < m; p++) {
-        for (let q = 0; q < p; q++) {
-          for (let k = 0; k < q; k++) L[p][q] -= L[p][k] * L[q][k];
-          L[p][q] /= L[q][q];
-          L[p][p] -= L[p][q] * L[p][q];
-          z[p] -= L[p][q] * z[q];
-        }
-        L[p][p] = Math.sqrt(Math.max(L[p][p], 1e-12));
-        z[p] /= L[p][p];
+  /* Coefficients of one column of a matrix of moments on others, by Cholesky's factor. */
+  function regress(G, width, own, response) {
+    const m = own.length;
+    const L = own.map((a) => own.map((b) => G[a * width + b]));
+    const z = own.map((a) => G[a * width + response]);
+    for (let p = 0; p < m; p++) {
+      for (let q = 0; q < p; q++) {
+        for (let k = 0; k < q; k++) L[p][q] -= L[p][k] * L[q][k];
+        L[p][q] /= L[q][q];
+        L[p][p] -= L[p][q] * L[p][q];
+        z[p] -= L[p][q] * z[q];
       }
-      for (let p = m - 1; p >= 0; p--) {
-        for (let q = p + 1; q < m; q++) z[p] -= L[q][p] * z[q];
-        z[p] /= L[p][p];
-        slopes[parents[p] * d + j] = z[p];
+      L[p][p] = Math.sqrt(Math.max(L[p][p], 1e-12));
+      z[p] /= L[p][p];
+    }
+    for (let p = m - 1; p >= 0; p--) {
+      for (let q = p + 1; q < m; q++) z[p] -= L[q][p] * z[q];
+      z[p] /= L[p][p];
+    }
+    return z;
+  }
+
+  function draw({ places, drawn, at }, i, part, scale, d) {
+    const count = places.length / d;
+    const values = Array.from({ length: count }, (_, k) => scale * part.reduce((sum, beta, f) => sum + beta * drawn[(at[i] + f) * count + k], 0));
+    return { at: Array.from(places.slice(i * count, (i + 1) * count)), of: [], values: [values], errors: [] };
+  }
+
+  /* Slopes between standardised columns, by least squares on the parents. The features of a column do not correlate and
+     the first is the column itself, so that its coefficient is the slope of the line through a curve; one without a trend
+     has its spread: acyclic.discrete.fitted.Fitted.slopes. Curves are told by what they add at some places. */
+  function fit(graph, { d, R, blocks, deviation, canon }) {
+    const [slopes, curves] = [new Float64Array(d * d), new Map()];
+    const [G, width, at] = blocks ? [blocks.moments, blocks.at[d], blocks.at] : [R, d, Array.from({ length: d + 1 }, (_, i) => i)];
+    for (let j = 0; j < d; j++) {
+      const [own, parents] = [[], []];
+      for (let i = 0; i < d; i++) {
+        const level = graph[i * d + j];
+        if (level) parents.push([i, own.length, level]);
+        for (let k = 0; k < level; k++) own.push(at[i] + k);
+      }
+      const beta = regress(G, width, own, at[j]);
+      for (const [i, first, level] of parents) {
+        const part = beta.slice(first, first + level);
+        const spread = Math.hypot(...part);
+        slopes[i * d + j] = Math.abs(part[0]) < 0.01 * spread ? spread : part[0];
+        if (level > 1) curves.set(i * d + j, draw(blocks, i, part, deviation[canon[j]], d));
       }
     }
-    return slopes;
+    return { slopes, curves };
   }
 
   function decode(text, kind) {
@@ -195,18 +219,27 @@ function makeLearner() {
     return new kind(bytes.buffer);
   }
 
+  /* A symmetric matrix from its upper triangle. */
+  function mirror(text, size) {
+    const upper = decode(text, Float64Array);
+    const whole = new Float64Array(size * size);
+    for (let i = 0, k = 0; i < size; i++) for (let j = i; j < size; j++, k++) whole[i * size + j] = whole[j * size + i] = upper[k];
+    return whole;
+  }
+
   /* The problem of the page with its arrays unpacked; columns are in canonical order. */
   function unpack(problem) {
     const d = problem.canon.length;
-    const upper = decode(problem.correlation, Float64Array);
-    const R = new Float64Array(d * d);
-    for (let i = 0, k = 0; i < d; i++) for (let j = i; j < d; j++, k++) R[i * d + j] = R[j * d + i] = upper[k];
-    return { ...problem, d, R, unit: problem.unit ? decode(problem.unit, Float64Array) : null };
+    const { blocks, unit } = problem;
+    if (!blocks) return { ...problem, d, R: mirror(problem.correlation, d), unit: unit ? decode(unit, Float64Array) : null };
+    const whole = Object.fromEntries(["at", "level_at", "levels", "responses", "bent", "shaped"].map((name) => [name, Int32Array.from(blocks[name])]));
+    const numbers = { moments: mirror(blocks.moments, blocks.at[d]), prices: decode(blocks.prices, Float64Array), places: decode(blocks.places, Float64Array), drawn: decode(blocks.drawn, Float64Array) };
+    return { ...problem, d, blocks: { ...blocks, ...whole, ...numbers, rows: blocks.rows ? decode(blocks.rows, Float64Array) : null } };
   }
 
   /* Runs the kernel; everything is in canonical order. */
   function search(wasm, problem, mask) {
-    const { d, R, unit, settings } = problem;
+    const { d, R, unit, blocks, settings } = problem;
     const before = mask.free ? null : findPrecedence(mask);
     const order = extendOrder(problem.start, before, d);
     const transposed = (matrix) => Uint8Array.from({ length: d * d }, (_, k) => matrix[(k % d) * d + Math.floor(k / d)]);
@@ -229,22 +262,36 @@ function makeLearner() {
     const rules = mask.free ? [0, 0, 0] : [put(transposed(mask.allowed)), put(transposed(mask.required)), put(before)];
     const [graphAt, scoreAt] = [put(new Uint8Array(d * d)), put(new Float64Array(1))];
     const { exact, detours, insertions, temperature, patience, descent, work, tolerance, branches } = settings;
-    const status = wasm.live_learn(d, put(R), problem.n, problem.price, put(unit), ...rules, most, detours, put(Int32Array.from(order)),
-      exact, insertions, temperature, patience, descent, work, tolerance, branches, graphAt, scoreAt);
+    const held = [...rules, most, detours, put(Int32Array.from(order))];
+    const effort = [insertions, temperature, patience, descent, work, tolerance, branches, graphAt, scoreAt];
+    const features = blocks && ["at", "level_at", "levels", "responses", "bent", "shaped", "moments", "prices"].map((name) => put(blocks[name]));
+    const status = blocks
+      ? wasm.live_blocks(d, ...features, problem.n, problem.price, blocks.n_rows, put(blocks.rows), blocks.shape_price, ...held, ...effort)
+      : wasm.live_learn(d, put(R), problem.n, problem.price, put(unit), ...held, exact, ...effort);
     const graph = new Uint8Array(wasm.memory.buffer.slice(graphAt, graphAt + d * d));
     const [score] = new Float64Array(wasm.memory.buffer.slice(scoreAt, scoreAt + 8));
     rooms.forEach((at) => wasm.live_free(at));
     if (status < 0) throw new Error("no memory");
-    return { graph: exact || unit ? graph : chooseMember(graph, mask, problem.start), score };
+    return { graph: exact || unit || blocks ? graph : chooseMember(graph, mask, problem.start), score };
+  }
+
+  /* What orients an edge that neither knowledge nor its class does: acyclic.learners.ordering.orient_by_edge. */
+  function findOrienter(graph, { d, unit, blocks }) {
+    if (!blocks) return () => (unit ? "equal-variances" : "undetermined");
+    const bent = Array.from({ length: d }, (_, j) => Array.from({ length: d }, (_, i) => graph[i * d + j] > 1).some(Boolean));
+    if (!blocks.rows && !bent.some(Boolean)) return () => "undetermined";
+    return (i, j) => (!blocks.shaped[i] || !blocks.shaped[j] ? "undetermined" : bent[i] || bent[j] ? "curvature" : blocks.rows ? "noise-shape" : "undetermined");
   }
 
   /* From statements to edges with weights, columns by their positions in the page. */
   function learn(wasm, problem, names, statements) {
-    const { d, canon, R, deviation } = problem;
+    const { d, canon, deviation } = problem;
     const mask = compile(canon.map((node) => names[node]), statements);
     if (mask.faults.length) return { faults: mask.faults };
     const { graph, score } = search(wasm, problem, mask);
-    const [compelled, slopes] = [findCompelled(graph, d), fit(graph, R, d)];
+    const plain = graph.map((level) => Math.min(level, 1));
+    const [compelled, orient] = [findCompelled(plain, d), findOrienter(graph, problem)];
+    const { slopes, curves } = fit(graph, problem);
     const edges = [];
     for (let i = 0; i < d; i++)
       for (let j = 0; j < d; j++)
@@ -258,11 +305,12 @@ function makeLearner() {
             standardised,
             weight: (standardised * deviation[target]) / deviation[source],
             reversible: !compelled[i * d + j],
-            support: known ? "knowledge" : compelled[i * d + j] ? "independence" : problem.unit ? "equal-variances" : "undetermined",
+            ...(curves.has(i * d + j) ? { told: curves.get(i * d + j) } : {}),
+            support: known ? "knowledge" : compelled[i * d + j] ? "independence" : orient(i, j),
           });
         }
     edges.sort((a, b) => a.source - b.source || a.target - b.target);
-    return { score, edges, order: sortTopologically(graph, d).map((node) => canon[node]), faults: [] };
+    return { score, edges, order: sortTopologically(plain, d).map((node) => canon[node]), faults: [] };
   }
 
   async function start(kernel) {

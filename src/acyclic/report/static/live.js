@@ -6,6 +6,9 @@ function makeLive(model, data, tell) {
   const names = model.nodes.map((node) => node.name);
   const original = { edges: model.edges, order: model.order, columns: model.columns };
   const isLive = data.live.why === undefined;
+  /* Where the page learns by lines alone, the graph of the run is of another world: what changed is told against what
+     lines give without the statements. */
+  const usual = () => (data.live.lines && baseline && baseline.edges ? baseline.edges : original.edges);
   const PATIENCE = 30000;
   const first = tidy(data.live.knowledge || {});
   let [past, future, statements] = [[], [], first];
@@ -143,7 +146,7 @@ function makeLive(model, data, tell) {
     } else {
       const edges = answer.edges.map(dress);
       model.setEdges(edges, answer.order);
-      model.lost = original.edges.filter((edge) => !joined(answer.edges, edge)).map((edge, k) => ({ ...edge, change: "lost", index: edges.length + k }));
+      model.lost = usual().filter((edge) => !joined(answer.edges, edge)).map((edge, k) => ({ ...edge, change: "lost", index: edges.length + k }));
       model.columns = ["source", "target", "weight", "standardised", "support", "rests_on"];
     }
     tell(true);
@@ -154,13 +157,14 @@ function makeLive(model, data, tell) {
   /* An edge as the page shows it. Margins are not computed again: what was a near-tie in the run stays one unless the
      knowledge fixes it. */
   function dress(edge) {
-    const before = joined(original.edges, edge);
+    const before = joined(usual(), edge);
+    const wasDecided = before && (before.decided ?? before.support !== "undetermined");
     const same = before && before.source === edge.source;
     const tied = same && ["contested", "near-tie"].includes(before.support) && edge.support !== "knowledge";
     const support = tied ? before.support : edge.support;
     const decided = !tied && support !== "undetermined";
-    const turned = before && !same && (decided || before.decided);
-    const settled = before && !turned && decided !== before.decided;
+    const turned = before && !same && (decided || wasDecided);
+    const settled = before && !turned && decided !== wasDecided;
     const change = !before ? "gained" : turned ? "turned" : settled ? (decided ? "settled" : "unsettled") : undefined;
     const open = tied || (edge.reversible && support !== "knowledge");
     return { ...edge, support, decided, open, rests_on: tied ? before.rests_on : data.say[support], bends: [], change };
@@ -173,6 +177,7 @@ function makeLive(model, data, tell) {
 
   return {
     isLive,
+    byLines: Boolean(data.live.lines),
     state: change,
     /* What every change is compared with, learned while the reader still looks. */
     warm: () => isLive && !worker && !answers.size && ask(first),

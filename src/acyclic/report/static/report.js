@@ -519,10 +519,11 @@
     "no-table": "This page was made from a result file, without the table, so that it cannot learn again by itself.",
     "no-kernel": "acyclic was installed here without its WebAssembly kernel, so that this page cannot learn again by itself.",
     "too-large": "There are too many columns for this page to learn again by itself.",
-    "other-method": "This graph was learned by a method that needs more than correlations, so that this page cannot learn again by itself.",
+    "other-method": "This graph was learned by a method that this page has no kernel for, so that it cannot learn again by itself.",
     threshold: "Small weights were cut from this graph, which this page does not do, so that it cannot learn again by itself.",
     knowledge: "The run was held to signs, bounds or a file of knowledge that this page does not hold, so that it cannot learn again by itself.",
   };
+  const LINES = "It learns by lines and normal noise alone: what the graph of the run rests on beyond them takes more than this page holds. What changes is told against the graph that lines alone give; for the whole, run the command below.";
   const COMMAND = "acyclic learn TABLE --knowledge knowledge.toml --out DIR";
 
   /* `anew`: the model has other edges. */
@@ -544,7 +545,7 @@
     const show = Boolean(result && !result.pending && !result.failed);
     byId("changes-part").hidden = !show;
     if (show) fillChanges();
-    byId("command").hidden = live.isLive && !(result && result.failed);
+    byId("command").hidden = live.isLive && !live.byLines && !(result && result.failed);
     byId("live-legend").hidden = !show;
     byId("undo").disabled = !live.canUndo();
     byId("redo").disabled = !live.canRedo();
@@ -612,7 +613,7 @@
   byId("restart").addEventListener("click", live.restart);
   byId("toml").addEventListener("click", () => save("knowledge.toml", live.toml(), "application/toml"));
   byId("live-why").textContent = live.isLive
-    ? "Forbid, require or reverse edges, or put variables into tiers: the page then learns again by itself, offline, by the search of acyclic.discrete.refine. Margins, confidence and the verdict stay those of the run."
+    ? `Forbid, require or reverse edges, or put variables into tiers: the page then learns again by itself, offline, by the search of acyclic.discrete.refine. ${live.byLines ? LINES : "Margins, confidence and the verdict stay those of the run."}`
     : `${WHY[live.why]} What is stated here can be saved and given to the command.`;
   byId("command").textContent = COMMAND;
 
