@@ -2,7 +2,6 @@
 
     python benchmarks/honest.py [TABLE ...] [--seeds 10] [--timeout 120] [--long 60] [--minutes M] [--methods NAME ...]
     python benchmarks/honest.py [TABLE ...] --page
-    python benchmarks/honest.py --flop-grid [--nodes 20 30] [--option effort=2] [--option time_limit=flop100]
     python benchmarks/honest.py --check [--methods NAME ...]
     python benchmarks/honest.py --list
 
@@ -23,14 +22,13 @@ import argparse
 import json
 import os
 import platform
-from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 from honest_data import BUNDLED, Cell, network, random_world, raw_world, real
 from honest_fits import HERE, PLAN, Method, Peers, check
 from honest_rows import Bench, Rows
-from honest_text import makers, not_worse, table_text
+from honest_text import makers, table_text
 
 DOCS = HERE.parent / "docs"
 BASELINES = ["empty graph", "SortnRegress", "R²-SortnRegress"]
@@ -80,96 +78,7 @@ TITLES = {
     "networks": "Published networks",
     "real": "Real tables",
     "raw": "Raw units, and Sachs",
-    "flop-grid": "FLOP at equal processor time",
 }
-GRID = [
-    random_world(world, family, d, degree, n)
-    for d in (20, 30, 50, 100)
-    for world in ("standardised", "iSCM", "DaO")
-    for family in ("ER", "SF")
-    for degree in (2, 4, 8, 16)
-    for n in (500, 1000)
-]
-
-
-# ---- FLOP at equal processor time ----
-
-
-def flop_grid(bench, cells, seeds, options):
-    """Fill the grid and print how often learn() is not worse than FLOP, by score, and what both take."""
-    rivals = [Method(name) for name in FLOP[:2]]
-    pairs, silent = defaultdict(list), []
-    for cell in cells:
-        for seed in seeds:
-            theirs = {method.name: bench.row(cell, seed, method) for method in rivals}
-            ours = bench.row(cell, seed, our_method(options, theirs))
-            if "cpu" in ours:
-                theirs["FLOP, in our time"] = bench.row(cell, seed, flop_in(ours, theirs[FLOP[1]]))
-            for name, row in theirs.items():
-                if "score" in ours and "score" in row:
-                    pairs[name].append((cell, seed, ours, row))
-            failed = {"learn": ours, **theirs}
-            silent += [f"{name} on {cell.name}, seed {seed}" for name, row in failed.items() if "score" not in row]
-    told = "No answer within the time-out: " + ("; ".join(silent) or "none") + "."
-    return "\n\n".join([*(grid_text(name, found) for name, found in pairs.items()), told])
-
-
-def our_method(options, theirs):
-    """learn() with options; the value flop20 or flop100 is what FLOP took on this table."""
-    taken = {"flop20": theirs[FLOP[0]].get("cpu"), "flop100": theirs[FLOP[1]].get("cpu")}
-    given = {name: taken.get(value, value) if isinstance(value, str) else value for name, value in options.items()}
-    method = Method("learn", **given)
-    method.name = "learn" + "".join(f", {key}={value}" for key, value in options.items())
-    return method
-
-
-def flop_in(ours, measured):
-    """FLOP with as many restarts as fit into our processor time; its own limit is by the wall. The row is tied to ours.
-
-    The first descent counts as a restart.
-    """
-    count = 101 * ours["cpu"] / max(measured["cpu"], 1e-6) - 1 if "cpu" in measured else 0
-    method = Method("FLOP, 100 restarts")
-    method.options["restarts"] = max(0, round(count))
-    method.name, method.made_by = f"FLOP, in the time of {ours['key'][2]}", f"{method.made_by} for {ours['key'][3]}"
-    return method
-
-
-def grid_text(name, pairs):
-    """One line for each kind of world and size, and for all."""
-    lines = [
-        f"Against {name} ({len(pairs)} tables):\n",
-        "| tables | not worse | better | worse | mean BIC, ours − theirs | worst | processor time, ours / theirs "
-        "| exact classes, ours / theirs |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    groups = defaultdict(list)
-    for pair in pairs:
-        cell = pair[0]
-        groups["all"].append(pair)
-        groups[f"{cell.name.split()[0]}, d = {cell.nodes}"].append(pair)
-        groups[f"mean degree {cell.degree}"].append(pair)
-    for group, members in sorted(groups.items(), key=lambda item: item[0] == "all"):
-        lines.append(f"| {group} | {' | '.join(grid_cells(members))} |")
-    lost = [
-        f"{cell.name}, seed {seed} (+{ours['score'] - theirs['score']:.1f})"
-        for cell, seed, ours, theirs in pairs
-        if not not_worse(ours["score"], theirs["score"])
-    ]
-    return "\n".join([*lines, "\nWorse on: " + ("; ".join(lost) or "none") + "."])
-
-
-def grid_cells(members):
-    gaps = np.array([ours["score"] - theirs["score"] for _, _, ours, theirs in members])
-    fine = np.array([not_worse(ours["score"], theirs["score"]) for _, _, ours, theirs in members])
-    worse_there = np.array([not_worse(theirs["score"], ours["score"]) for _, _, ours, theirs in members])
-    ratio = sum(ours["cpu"] for _, _, ours, _ in members) / sum(theirs["cpu"] for *_, theirs in members)
-    exact = [np.mean([row[place]["exact"] for row in members]) for place in (2, 3)]
-    return [
-        f"{fine.mean():.1%} of {len(members)}", f"{(~worse_there).mean():.1%}", f"{(~fine).mean():.1%}",
-        f"{gaps.mean():+.2f}", f"{gaps.max():+.1f}", f"{ratio:.2f}", f"{exact[0]:.0%} / {exact[1]:.0%}",
-    ]  # fmt: skip
-
 
 # ---- the page ----
 
@@ -198,9 +107,8 @@ def write_section(path, name, text):
 
 
 def describe(name, seeds, made_by):
-    command = f"--{name}" if name == "flop-grid" else name
     return (
-        f"`python benchmarks/honest.py {command}`: seeds {min(seeds)} to {max(seeds)}; "
+        f"`python benchmarks/honest.py {name}`: seeds {min(seeds)} to {max(seeds)}; "
         f"{machine()}; Python {platform.python_version()}, NumPy {np.__version__}, {', '.join(made_by)}."
     )
 
@@ -222,10 +130,9 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", choices=[*TABLES, []], help=f"of {', '.join(TABLES)}; all if none")
     parser.add_argument("--page", action="store_true", help="compute nothing: write the tables of the rows there are")
-    parser.add_argument("--flop-grid", action="store_true", help="FLOP against learn() over a grid of worlds")
     parser.add_argument("--check", action="store_true", help="see whether the methods pay the price they are given")
     parser.add_argument("--list", action="store_true", help="name the tables, cells and methods")
-    parser.add_argument("--seeds", type=int, help="how many (10; 3 for the grid)")
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--nodes", type=int, nargs="+", help="only cells of these sizes")
     parser.add_argument("--cells", nargs="+", default=[""], help="only cells whose name contains one of these texts")
@@ -291,10 +198,9 @@ def main():
     if chosen.list:
         for name, (cells, methods) in TABLES.items():
             print(f"{name}: {'; '.join(cell.name for cell in cells)}\n  by {', '.join(methods)}")
-        print(f"--flop-grid: {len(GRID)} cells")
         return
     rows, names = Rows(chosen.rows, DOCS / "benchmarks.parquet"), chosen.tables or list(TABLES)
-    seeds = range(chosen.first_seed, chosen.first_seed + (chosen.seeds or (3 if chosen.flop_grid else 10)))
+    seeds = range(chosen.first_seed, chosen.first_seed + chosen.seeds)
     if chosen.page:
         write_tables(rows, names, chosen, seeds)
         return
@@ -302,9 +208,6 @@ def main():
     if chosen.check:
         for name in chosen.methods or PLAN["methods"]:
             print(f"{name}: {check(bench.peers, Method(name), chosen.timeout)}", flush=True)
-    elif chosen.flop_grid:
-        text = flop_grid(bench, chosen_cells(GRID, chosen), seeds, dict(chosen.option))
-        publish("flop-grid", text, seeds, makers(rows, GRID, ["learn", *FLOP]))
     else:
         run_tables(bench, names, chosen, seeds)
 
