@@ -7,15 +7,14 @@ import pytest
 
 import acyclic
 from acyclic.data.knowledge import Knowledge
-from acyclic.discrete.fitted import LINEAR
-from acyclic.discrete.refine import Nearby, NearbyBlocks
+from acyclic.discrete.refine import Nearby, NearbyBlocks, NearbyCounts
 from acyclic.errors import KnowledgeError
 from acyclic.facts import Orientation
 from acyclic.graphs.formats import from_dot, from_json
 from acyclic.report import report
 from acyclic.report.comparison import report_comparison
 from acyclic.report.live import read_kernel
-from acyclic.trust.pricing import find_lines, find_problem, find_world
+from acyclic.trust.pricing import Again, find_lines, find_problem, find_way
 
 pytestmark = pytest.mark.skipif(not read_kernel(), reason="the WebAssembly module is not compiled: build.py --wasm")
 
@@ -273,7 +272,7 @@ def make_curved(d, *, noise, seed):
 
 def check_world(page, result, stated):
     near, knowledge = find_problem(result), Knowledge.from_dict(stated)
-    assert isinstance(near, NearbyBlocks)
+    assert isinstance(near, NearbyBlocks | NearbyCounts)
     expected = near.learn(knowledge.compile(result.graph.names))
     found = page.evaluate(ASK, stated)
     weights = np.zeros_like(expected.weights)
@@ -289,7 +288,7 @@ def check_world(page, result, stated):
 @pytest.mark.parametrize(("d", "noise"), [(6, "gaussian"), (8, "any"), (12, "gaussian")])
 def test_the_page_learns_curves_and_shapes_as_python_does(open_file, tmp_path, d, noise):
     result = make_curved(d, noise=noise, seed=d)
-    assert find_world(result) not in (None, LINEAR)
+    assert find_way(result) is Again.BLOCKS
     report(result, tmp_path / "page.html")
     page, rng = open_file(tmp_path / "page.html"), np.random.default_rng(d)
     for _ in range(4):
@@ -318,3 +317,19 @@ def test_a_page_without_rows_learns_by_lines_and_says_so(open_file, tmp_path):
     assert {(edge["source"], edge["target"]) for edge in found["edges"]} == set(
         map(tuple, np.argwhere(expected.adjacency).tolist())
     )
+
+
+def make_categories(d, seed):
+    made = acyclic.simulate(n_nodes=d, n=500, graph="ER1", sem="categorical", random_state=seed)
+    kinds = dict.fromkeys(made.names, "categorical")
+    return acyclic.learn(acyclic.read_table(made.X, names=made.names, kinds=kinds), effort=0.1)
+
+
+@pytest.mark.parametrize("d", [6, 13])
+def test_the_page_counts_categories_as_python_does(open_file, tmp_path, d):
+    result = make_categories(d, seed=d)
+    assert find_way(result) is Again.COUNTS
+    report(result, tmp_path / "page.html")
+    page, rng = open_file(tmp_path / "page.html"), np.random.default_rng(d)
+    for _ in range(4):
+        check_world(page, result, draw_knowledge(rng, result.graph))

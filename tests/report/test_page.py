@@ -271,9 +271,6 @@ def test_what_a_page_that_cannot_learn_says(learned, monkeypatch):
         assert why_not_live(dataclasses.replace(result, provenance=provenance)) is NotLive.KNOWLEDGE
     other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, method="notears"))
     assert why_not_live(other) is NotLive.OTHER_METHOD
-    for told in ({"criterion": "counts"}, {"criterion": "bdeu"}):
-        other = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, settings=told))
-        assert why_not_live(other) is NotLive.OTHER_METHOD
     cut = dataclasses.replace(result, verdict=dataclasses.replace(result.verdict, threshold=0.3))
     assert why_not_live(cut) is NotLive.THRESHOLD
     script = (STATIC / "report.js").read_text(encoding="utf-8")
@@ -315,12 +312,15 @@ def test_a_page_without_rows_holds_none_of_them_to_learn_from(monkeypatch):
     assert places != pack_problem(learn_curve())["blocks"]["places"]
 
 
-def test_a_page_of_categories_does_not_take_their_codes_for_numbers(monkeypatch):
+def test_a_page_of_categories_counts_and_does_not_take_their_codes_for_numbers(monkeypatch):
     monkeypatch.setattr("acyclic.report.live.read_kernel", lambda: "AA==")
     made = acyclic.simulate(n_nodes=5, n=300, sem="categorical", random_state=1)
     names = [f"c{k}" for k in range(5)]
     counted = acyclic.learn(acyclic.read_table(made.X, names=names, kinds=dict.fromkeys(names, "categorical")))
-    assert why_not_live(counted) is NotLive.OTHER_METHOD
+    assert why_not_live(counted) is None and "counts" in pack_problem(counted)
+    assert why_not_live(counted, rows=False) is NotLive.NO_ROWS
+    monkeypatch.setattr("acyclic.report.live.MOST_BYTES", 1000)
+    assert why_not_live(counted) is NotLive.TOO_LARGE
 
 
 @pytest.mark.parametrize("method", ["auto", "order-search"])

@@ -28,11 +28,11 @@ FLAGS = [
     *("-fvisibility=hidden", "-fPIC", "-shared"),
 ]
 # A module without imports, of what a page needs: wasm/live.c calls it.
-WASM, WASM_SOURCES = "kernels.wasm", ("order.c", "selection.c", "exact.c", "blocks.c", "wasm/live.c")
+WASM, WASM_SOURCES = "kernels.wasm", ("order.c", "selection.c", "exact.c", "blocks.c", "counts.c", "wasm/live.c")
 WASM_FLAGS = [
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-O2", "-s"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"),
-    *(f"-Wl,--export=live_{name}" for name in ("room", "free", "learn", "blocks", "digest")),
+    *(f"-Wl,--export=live_{name}" for name in ("room", "free", "learn", "blocks", "counts", "digest")),
 ]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 SANITIZE = ["-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

@@ -81,14 +81,14 @@ def search_counts(
     # Nothing reads these moments: the chains have a score of their own.
     blank = Moments(max(score.n, 2), np.zeros(d), np.eye(d), mask.names)
     criterion = ParentCriterion(blank, score.n, score.unit + score.extra, np.ones(d), mask, most)
-    canon = _canonical_order(score, mask.names)
+    canon = order_canonically(score, mask.names)
     with _CountSearch(score, criterion, canon, effort, threads, deadline, tell, random_state) as search:
         order, adjacency, total, rivals, end = search.find(given)
     tried = tuple(search.reached), sum(search.kicked), search.generations
-    return FoundGraph(order, _strengths(score, adjacency), total, criterion.penalty, *tried, rivals, end)
+    return FoundGraph(order, measure_strengths(score, adjacency), total, criterion.penalty, *tried, rivals, end)
 
 
-def _canonical_order(score: CountScore, names: Sequence[str]) -> Integers:
+def order_canonically(score: CountScore, names: Sequence[str]) -> Integers:
     """The columns by their entropies, then by their names: neither depends on the order of columns or levels."""
     entropy = [np.sort(part * np.log(part)).sum() for part in map(_shares, score.codes, [score] * score.n_nodes)]
     return np.lexsort((np.argsort(np.argsort(np.array(names, dtype=object))), np.round(entropy, 9)))
@@ -99,7 +99,8 @@ def _shares(codes: Any, score: CountScore) -> Floats:
     return np.asarray(counts[counts > 0] / score.n)
 
 
-def _strengths(score: CountScore, adjacency: Bools) -> Floats:
+def measure_strengths(score: CountScore, adjacency: Bools) -> Floats:
+    """The weights (d, d) of a graph of categories: see `CountScore.strength`."""
     weights = np.zeros(adjacency.shape)
     least = np.finfo(float).tiny  # an edge keeps a weight, as one that is required may explain nothing
     for j, column in enumerate(adjacency.T):

@@ -2,22 +2,24 @@
 
 Up to 20 columns of lines and normal noise the answer is the best graph there is, as that of `search_graph`. Else one
 chain goes downhill from the order of the answer, and on by kicks for a budget that is counted in work. All that it
-depends on is in `Nearby`, or in `NearbyBlocks` where there are curves or noise of any shape: the page holds its
-fields, runs the same kernels with them, and comes to the same graph.
+depends on is in `Nearby`, in `NearbyBlocks` where there are curves or noise of any shape, or in `NearbyCounts` where
+categories are counted: the page holds its fields, runs the same kernels with them, and comes to the same graph.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from acyclic._native import BlockChain, ExactTables, Flag, OrderChain, run_watched
+from acyclic._native import BlockChain, CountChain, ExactTables, Flag, OrderChain, run_watched
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.deadline import Deadline
+from acyclic.discrete.categorical import measure_strengths
 from acyclic.discrete.exact import LARGEST_EXACT, estimate_rounding, read_parents
 from acyclic.discrete.fitted import Fitted, in_own_order
 from acyclic.discrete.order import as_bytes, extend_order
@@ -25,11 +27,12 @@ from acyclic.discrete.search import canonical_order
 from acyclic.discrete.selection import DETOURS, ParentCriterion, checked_order, noise_shares
 from acyclic.graphs.equivalence import apply_meek_rules, find_cpdag
 from acyclic.scores.blocks import BlockScore
+from acyclic.scores.counts import CountScore
 from acyclic.scores.local import TOLERANCE, Noise, PenaltyRule
 from acyclic.scores.regression import least_squares
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["Nearby", "NearbyBlocks", "Refined"]
+__all__ = ["Nearby", "NearbyBlocks", "NearbyCounts", "Problem", "Refined"]
 
 # What a kick is and what is accepted after it, as in the search.
 _INSERTIONS, _TEMPERATURE, _PATIENCE = 3, 5.0, 1000
@@ -51,7 +54,7 @@ class Refined:
     ----------
     adjacency : ndarray of bool, shape (d, d)
     weights : ndarray of shape (d, d)
-        Least squares on the parents; of a curve the average slope.
+        Least squares on the parents; of a curve the average slope, of categories what `CountScore.strength` says.
     score : float
         The criterion; differences of it tell what a statement costs.
     """
@@ -217,6 +220,57 @@ class NearbyBlocks:
         features, renamed = in_own_order(self.score.features, families, self.canon, np.argsort(self.canon))
         fitted = Fitted(features, renamed, (None,) * d)
         return Refined(fitted.adjacency, fitted.slopes(self.rows), score)
+
+
+@dataclass(frozen=True, eq=False)
+class NearbyCounts:
+    """The same problem where all columns are categories.
+
+    Attributes
+    ----------
+    names : tuple of str
+    canon : ndarray of int, shape (d,)
+        The columns in their canonical order, which the score and the start are in.
+    score : CountScore
+    start : ndarray of int, shape (d,)
+        The order of the answer.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.integers(2, size=(2, 500))
+    >>> score = CountScore.of(np.column_stack([x, np.where(rng.random(500) < 0.9, x | y, 1 - (x | y)), y]))
+    >>> NearbyCounts(("x", "either", "y"), np.arange(3), score, np.arange(3)).learn().adjacency.astype(int).tolist()
+    [[0, 1, 0], [0, 0, 0], [0, 1, 0]]
+    """
+
+    names: tuple[str, ...]
+    canon: Integers
+    score: CountScore
+    start: Integers
+
+    @property
+    def most_parents(self) -> int:
+        """Beyond the required: their levels have their price."""
+        return len(self.canon)
+
+    @property
+    def settings(self) -> Mapping[str, float]:
+        """What the search is held to, by the names that the page knows."""
+        return _settings(len(self.canon), exact=False)
+
+    def learn(self, mask: Mask | None = None, *, deadline: Deadline | None = None) -> Refined:
+        """Learn again under a mask; see `Nearby.learn`."""
+        d, back = len(self.canon), np.argsort(self.canon)
+        own = (Mask.unrestricted(d, self.names) if mask is None else mask).permuted(self.canon)
+        with CountChain(self.score.criterion, *_rules(own, self.score.n, self.most_parents), 0) as chain:
+            score = _search_near(chain, self.start, own, self.settings, deadline)
+            found = choose_member(chain.parents(), own, self.start)
+        weights = measure_strengths(self.score, found)
+        return Refined(found[np.ix_(back, back)], weights[np.ix_(back, back)], score)
+
+
+Problem: TypeAlias = Nearby | NearbyBlocks | NearbyCounts
 
 
 def _settings(d: int, *, exact: bool) -> Mapping[str, float]:

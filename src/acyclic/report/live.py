@@ -12,13 +12,13 @@ import numpy as np
 
 from acyclic._native.build import FOLDER, WASM, digest_wasm, find_inputs
 from acyclic.data.features import Curves, Indicators
-from acyclic.discrete.fitted import LINEAR
-from acyclic.discrete.refine import Nearby, NearbyBlocks
+from acyclic.discrete.refine import Nearby, NearbyBlocks, NearbyCounts, Problem
 from acyclic.findings import Findings
 from acyclic.findings.origin import rows_used
 from acyclic.learners.auto import has_categories
 from acyclic.scores.blocks import BlockScore
-from acyclic.trust.pricing import find_lines, find_problem, find_world
+from acyclic.scores.counts import CountScore
+from acyclic.trust.pricing import Again, find_lines, find_problem, find_way
 from acyclic.types import Floats
 
 __all__ = ["NotLive", "pack_problem", "read_kernel", "why_not_live"]
@@ -38,9 +38,11 @@ class NotLive(StrEnum):
     """The package was installed without the WebAssembly module, or with that of other sources."""
     TOO_LARGE = "too-large"
     OTHER_METHOD = "other-method"
-    """Not a search over orders, or one that counts levels: the page has no kernel for it."""
+    """Not a search over orders, or one of numbers and categories together: the page has no kernel for it."""
     THRESHOLD = "threshold"
     """Weights were cut, which the page does not do."""
+    NO_ROWS = "no-rows"
+    """Categories are counted from rows, of which the page shall hold none."""
     KNOWLEDGE = "knowledge"
     """The run had signs, bounds, or a file of knowledge that is not at hand."""
 
@@ -59,29 +61,32 @@ def read_kernel() -> str:
     return base64.b64encode(module).decode() if fresh else ""
 
 
-def why_not_live(result: Findings) -> NotLive | None:
-    """Why the page of a result cannot learn again, not even by lines; None where it can."""
-    stated, table = result.provenance.get("knowledge"), result.table
-    if not is_searched(result):
+def why_not_live(result: Findings, *, rows: bool = True) -> NotLive | None:
+    """Why the page of a result cannot learn again, not even by lines; None where it can.
+
+    ``rows`` is whether it may hold rows, which categories are counted from.
+    """
+    stated, table, way = result.provenance.get("knowledge"), result.table, find_way(result)
+    if way is None and not _has_lines(result):
         return NotLive.OTHER_METHOD
     if result.verdict.threshold > 0:
         return NotLive.THRESHOLD
     if table is None or table.moments.n < 3:
         return NotLive.NO_TABLE
-    if 4 * len(result.graph.names) * (len(result.graph.names) + 1) > MOST_BYTES:
+    d = len(result.graph.names)
+    if 4 * d * (d + 1) > MOST_BYTES or (way is Again.COUNTS and (d + 5) * table.n_rows > MOST_BYTES):
         return NotLive.TOO_LARGE
+    if way is Again.COUNTS and not rows:
+        return NotLive.NO_ROWS
     if stated is not None and (not isinstance(stated, Mapping) or not set(stated) <= _STATEMENTS):
         return NotLive.KNOWLEDGE
     return None if read_kernel() else NotLive.NO_KERNEL
 
 
-def is_searched(result: Findings) -> bool:
-    """Whether a result is of a search over orders of numbers, so that its world or at least lines can be searched."""
-    mechanisms, table = result.verdict.settings.get("mechanisms", "linear"), result.table
-    if find_world(result) is not None:
-        return True
-    lines = result.verdict.method in ("auto", "order-search") and "criterion" not in result.verdict.settings
-    return lines and mechanisms in ("linear", "curved", "joint") and (table is None or not has_categories(table))
+def _has_lines(result: Findings) -> bool:
+    """Whether the graph of a search over orders is of numbers, so that lines can be searched at least."""
+    numbers = result.table is None or not has_categories(result.table)
+    return numbers and result.verdict.method in ("auto", "order-search")
 
 
 def pack_problem(result: Findings, *, rows: bool = True) -> dict[str, Any]:
@@ -92,20 +97,25 @@ def pack_problem(result: Findings, *, rows: bool = True) -> dict[str, Any]:
     """
     assert result.table is not None
     moments = rows_used(result.table, result.verdict).moments
-    near = find_problem(result) if find_world(result) is not None else find_lines(result)
+    near = find_problem(result)
     if isinstance(near, NearbyBlocks) and not _fits(near.score, rows):
         near = find_lines(result)
-    world = _pack_blocks(near.score, rows) if isinstance(near, NearbyBlocks) else _pack_lines(near)
     return {
         "canon": near.canon.tolist(),
         "start": near.start.tolist(),
-        **world,
-        "lines": isinstance(near, Nearby) and find_world(result) != LINEAR,
+        **_pack_score(near, rows),
+        "lines": isinstance(near, Nearby) and find_way(result) is not Again.LINES,
         "deviation": np.sqrt(np.diag(moments.covariance)).tolist(),
         "most_parents": near.most_parents,
         "settings": dict(near.settings),
         "knowledge": dict(result.provenance.get("knowledge") or {}),
     }
+
+
+def _pack_score(near: Problem, rows: bool) -> dict[str, Any]:
+    if isinstance(near, NearbyBlocks):
+        return _pack_blocks(near.score, rows)
+    return _pack_counts(near.score) if isinstance(near, NearbyCounts) else _pack_lines(near)
 
 
 def _fits(score: BlockScore, rows: bool) -> bool:
@@ -143,6 +153,15 @@ def _pack_blocks(score: BlockScore, rows: bool) -> dict[str, Any]:
             "drawn": _encode(np.vstack(drawn)),
         },
     }
+
+
+def _pack_counts(score: CountScore) -> dict[str, Any]:
+    """The fields of a `CountCriterion` but for the logarithms."""
+    given = score.criterion
+    numbers = {name: getattr(given, name) for name in ("unit", "extra", "sample_size")}
+    codes = base64.b64encode(given.codes.tobytes()).decode()
+    counts = {"codes": codes, "weight": given.weight.tolist(), "levels": given.levels.tolist(), **numbers}
+    return {"n": float(score.n), "counts": counts}
 
 
 def _find_places(own: Curves | Indicators, rows: bool) -> Floats:

@@ -87,7 +87,7 @@ def report(
 
 
 def _page(result: Findings, notes: tuple[str, ...], title: str, rows: bool) -> str:
-    style, live = _static("report.css"), why_not_live(result)
+    style, live = _static("report.css"), why_not_live(result, rows=rows)
     library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
     heading = title or str(result.provenance.get("table_name", "")) or "Learned graph"
     return Template(_static("page.html")).substitute(

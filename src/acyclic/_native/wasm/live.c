@@ -145,3 +145,19 @@ EXPORT int live_blocks(int d, const int32_t *at, const int32_t *level_at, const 
     Effort effort = {insertions, patience, temperature, descent, work, tolerance};
     return search_near(order_search_use(chain, blocks), d, order, effort, 1, graph, score);
 }
+
+/* The same where all columns are categories: the first arguments are those of counts_open. */
+EXPORT int live_counts(int d, int m, const uint8_t *codes, const int32_t *weight, const int32_t *levels, double unit,
+                       double extra, double sample_size, const uint8_t *allowed, const uint8_t *required,
+                       const uint8_t *precede, int max_parents, int detours, const int32_t *order, int insertions,
+                       double temperature, int patience, double descent, double work, double tolerance,
+                       double most_branches, uint8_t *graph, double *score)
+{
+    static const double logs[1] = {0}; /* of 0; others are computed */
+    memset(graph, 0, (size_t)d * (size_t)d);
+    Search *chain = order_search_open(d, NULL, 1.0, 0.0, NULL, allowed, required, precede, max_parents, detours,
+                                      (int64_t)most_branches, 0, NULL, NULL, NULL, NULL);
+    Selector *counts = counts_open(d, m, codes, weight, levels, 1, logs, unit, extra, sample_size, max_parents);
+    Effort effort = {insertions, patience, temperature, descent, work, tolerance};
+    return search_near(order_search_use(chain, counts), d, order, effort, 0, graph, score);
+}

@@ -184,6 +184,35 @@ function makeLearner() {
     return z;
   }
 
+  /* How much each parent of a category explains beyond the others: acyclic.scores.counts.CountScore.strength. */
+  function measureStrengths(graph, { codes, weight, levels }, d) {
+    const rows = weight.length;
+    const deviance = (j, parents) => {
+      const cells = new Map();
+      for (let k = 0; k < rows; k++) {
+        const key = parents.map((i) => codes[i * rows + k]).join();
+        if (!cells.has(key)) cells.set(key, new Float64Array(levels[j]));
+        cells.get(key)[codes[j * rows + k]] += weight[k];
+      }
+      let total = 0;
+      for (const cell of cells.values()) {
+        const whole = cell.reduce((sum, count) => sum + count, 0);
+        for (const count of cell) if (count) total -= 2 * count * Math.log(count / whole);
+      }
+      return total;
+    };
+    const strengths = new Float64Array(d * d);
+    for (let j = 0; j < d; j++) {
+      const parents = Array.from({ length: d }, (_, i) => i).filter((i) => graph[i * d + j]);
+      const left = parents.length ? deviance(j, parents) : 0;
+      for (const i of parents) {
+        const others = deviance(j, parents.filter((other) => other !== i));
+        strengths[i * d + j] = Math.max(others > 0 ? Math.sqrt(Math.max(1 - left / others, 0)) : 0, 2.2250738585072014e-308);
+      }
+    }
+    return strengths;
+  }
+
   function draw({ places, drawn, at }, i, part, scale, d) {
     const count = places.length / d;
     const values = Array.from({ length: count }, (_, k) => scale * part.reduce((sum, beta, f) => sum + beta * drawn[(at[i] + f) * count + k], 0));
@@ -193,8 +222,9 @@ function makeLearner() {
   /* Slopes between standardised columns, by least squares on the parents. The features of a column do not correlate and
      the first is the column itself, so that its coefficient is the slope of the line through a curve; one without a trend
      has its spread: acyclic.discrete.fitted.Fitted.slopes. Curves are told by what they add at some places. */
-  function fit(graph, { d, R, blocks, deviation, canon }) {
+  function fit(graph, { d, R, blocks, counts, deviation, canon }) {
     const [slopes, curves] = [new Float64Array(d * d), new Map()];
+    if (counts) return { slopes: measureStrengths(graph, counts, d), curves };
     const [G, width, at] = blocks ? [blocks.moments, blocks.at[d], blocks.at] : [R, d, Array.from({ length: d + 1 }, (_, i) => i)];
     for (let j = 0; j < d; j++) {
       const [own, parents] = [[], []];
@@ -230,7 +260,11 @@ function makeLearner() {
   /* The problem of the page with its arrays unpacked; columns are in canonical order. */
   function unpack(problem) {
     const d = problem.canon.length;
-    const { blocks, unit } = problem;
+    const { blocks, counts, unit } = problem;
+    if (counts) {
+      const whole = { weight: Int32Array.from(counts.weight), levels: Int32Array.from(counts.levels) };
+      return { ...problem, d, counts: { ...counts, ...whole, codes: decode(counts.codes, Uint8Array) } };
+    }
     if (!blocks) return { ...problem, d, R: mirror(problem.correlation, d), unit: unit ? decode(unit, Float64Array) : null };
     const whole = Object.fromEntries(["at", "level_at", "levels", "responses", "bent", "shaped"].map((name) => [name, Int32Array.from(blocks[name])]));
     const numbers = { moments: mirror(blocks.moments, blocks.at[d]), prices: decode(blocks.prices, Float64Array), places: decode(blocks.places, Float64Array), drawn: decode(blocks.drawn, Float64Array) };
@@ -239,7 +273,7 @@ function makeLearner() {
 
   /* Runs the kernel; everything is in canonical order. */
   function search(wasm, problem, mask) {
-    const { d, R, unit, blocks, settings } = problem;
+    const { d, R, unit, blocks, counts, settings } = problem;
     const before = mask.free ? null : findPrecedence(mask);
     const order = extendOrder(problem.start, before, d);
     const transposed = (matrix) => Uint8Array.from({ length: d * d }, (_, k) => matrix[(k % d) * d + Math.floor(k / d)]);
@@ -264,10 +298,18 @@ function makeLearner() {
     const { exact, detours, insertions, temperature, patience, descent, work, tolerance, branches } = settings;
     const held = [...rules, most, detours, put(Int32Array.from(order))];
     const effort = [insertions, temperature, patience, descent, work, tolerance, branches, graphAt, scoreAt];
-    const features = blocks && ["at", "level_at", "levels", "responses", "bent", "shaped", "moments", "prices"].map((name) => put(blocks[name]));
-    const status = blocks
-      ? wasm.live_blocks(d, ...features, problem.n, problem.price, blocks.n_rows, put(blocks.rows), blocks.shape_price, ...held, ...effort)
-      : wasm.live_learn(d, put(R), problem.n, problem.price, put(unit), ...held, exact, ...effort);
+    const all = (table, names) => names.map((name) => put(table[name]));
+    let status;
+    if (blocks) {
+      const features = all(blocks, ["at", "level_at", "levels", "responses", "bent", "shaped", "moments", "prices"]);
+      const shape = [blocks.n_rows, put(blocks.rows), blocks.shape_price];
+      status = wasm.live_blocks(d, ...features, problem.n, problem.price, ...shape, ...held, ...effort);
+    } else if (counts) {
+      const prices = [counts.unit, counts.extra, counts.sample_size];
+      status = wasm.live_counts(d, counts.weight.length, ...all(counts, ["codes", "weight", "levels"]), ...prices, ...held, ...effort);
+    } else {
+      status = wasm.live_learn(d, put(R), problem.n, problem.price, put(unit), ...held, exact, ...effort);
+    }
     const graph = new Uint8Array(wasm.memory.buffer.slice(graphAt, graphAt + d * d));
     const [score] = new Float64Array(wasm.memory.buffer.slice(scoreAt, scoreAt + 8));
     rooms.forEach((at) => wasm.live_free(at));
@@ -303,7 +345,7 @@ function makeLearner() {
             source,
             target,
             standardised,
-            weight: (standardised * deviation[target]) / deviation[source],
+            weight: problem.counts ? standardised : (standardised * deviation[target]) / deviation[source],
             reversible: !compelled[i * d + j],
             ...(curves.has(i * d + j) ? { told: curves.get(i * d + j) } : {}),
             support: known ? "knowledge" : compelled[i * d + j] ? "independence" : orient(i, j),

@@ -520,6 +520,7 @@
     "no-kernel": "acyclic was installed here without its WebAssembly kernel, so that this page cannot learn again by itself.",
     "too-large": "There are too many columns for this page to learn again by itself.",
     "other-method": "This graph was learned by a method that this page has no kernel for, so that it cannot learn again by itself.",
+    "no-rows": "This page was made without rows, which its categories are counted from, so that it cannot learn again by itself.",
     threshold: "Small weights were cut from this graph, which this page does not do, so that it cannot learn again by itself.",
     knowledge: "The run was held to signs, bounds or a file of knowledge that this page does not hold, so that it cannot learn again by itself.",
   };
