@@ -96,3 +96,23 @@ def test_a_number_of_few_values_orients_nothing():
     pay = np.exp(grade + rng.normal(size=600) / 2)
     found = acyclic.learn({"grade": grade, "pay": pay}, kinds={"grade": "ordinal"})
     assert [orientation.is_decided for orientation in found.support.values()] == [False]
+
+
+def test_far_from_categories_margins_are_those_of_the_search_before(monkeypatch):
+    rng = np.random.default_rng(5)
+    n = 500
+    a = rng.normal(size=n)
+    b = a + rng.normal(size=n)
+    c = rng.normal(size=n) + b
+    choice = (c + rng.logistic(size=n) > 0).astype(float)
+    rows = np.column_stack([a, b, c, choice])
+    table = acyclic.read_table(rows, names=list("abcd"))
+    whole = acyclic.learn(table)
+    monkeypatch.setattr("acyclic.discrete.mixed._FEW", 0.0)
+    near = acyclic.learn(table)
+    assert {edge[:2] for edge in near.graph.edges()} == {edge[:2] for edge in whole.graph.edges()}
+    margins = near.verdict.margins
+    assert set(margins) == set(whole.verdict.margins) and all(m.left_out is not None for m in margins.values())
+    # a and b are joined with no category: their margin is of lines, which it is in both.
+    pair = next(pair for pair in margins if set(pair) == {"a", "b"})
+    assert margins[pair].left_out == pytest.approx(whole.verdict.margins[pair].left_out, rel=0.05)

@@ -79,3 +79,23 @@ def test_gains_are_differences_and_only_of_what_is_asked(rows, score):
     asked[0, 2] = True
     few = MixedScore(score.blocks, rows, COUNTS, asked)
     assert np.flatnonzero(few.gains(2, [1]) > -np.inf).tolist() == [0]
+
+
+@pytest.mark.parametrize("mechanisms", ["linear", "curved"])
+def test_gains_and_losses_are_at_least_as_large_as_said_and_exact_for_lines(rows, mechanisms):
+    score = MixedScore(BlockScore.of(rows, COUNTS, mechanisms=mechanisms), rows, COUNTS)
+    for node, given in [(3, [0]), (3, [0, 2]), (2, [0, 1]), (0, [1, 2, 3])]:
+        gains, losses = score.gains(node, given), score.losses(node, given)
+        plain = BlockScore.of(rows, COUNTS, mechanisms=mechanisms)
+        other = MixedScore(plain, rows, COUNTS)
+        now = other.score(node, given)
+        for x in range(5):
+            if x == node:
+                assert gains[x] == losses[x] == -np.inf
+                continue
+            toggled = [i for i in given if i != x] if x in given else [*given, x]
+            said, true = (losses if x in given else gains)[x], now - other.score(node, toggled)
+            # Lines have one way to enter: there is nothing that could be missed.
+            assert said <= true + 1e-9 * abs(now)
+            if mechanisms == "linear" or COUNTS[node]:
+                assert said == pytest.approx(true, abs=1e-9 * abs(now))

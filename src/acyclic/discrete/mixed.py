@@ -29,15 +29,16 @@ from acyclic.graphs.equivalence import find_cpdag
 from acyclic.graphs.reachability import close_transitively
 from acyclic.scores.blocks import Mechanisms, NoiseShape
 from acyclic.scores.mixed import Known, MixedScore
-from acyclic.types import Bools
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["find_mixed", "near_pairs", "polish_mixed"]
 
 # How often a better graph that is met around the answer starts another look around.
 _ROUNDS = 10
-# Rows times pairs of a category and what may be its parent, and so many for each pair besides. Beyond the first limit,
-# some seconds, only pairs that a start has near each other are looked at; beyond the other, up to a minute, none.
-_FEW, _MOST_WORK, _PAIR = 1e6, 3e6, 300
+# Rows times pairs of a category and what may be its parent, and so many for each pair of a number, whose parents are
+# lines or may be curves. Beyond the first limit, some seconds, only pairs near a category are looked at; beyond the
+# other, up to a minute, none.
+_FEW, _MOST_WORK, _LINE, _CURVE = 1e6, 3e6, 300, 3000
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains: see `worlds`.
 _CONVINCING, _MISSED = 3, 0.1
 
@@ -48,6 +49,7 @@ def polish_mixed(
     others: Sequence[Bools] = (),
     *,
     curved: bool = False,
+    rivals: Rivals | None = None,
     deadline: Deadline | None = None,
 ) -> tuple[Answer, dict[World, float]] | None:
     """The best graph near some graphs with every column by the likelihood of its kind, and the scores of the worlds.
@@ -64,15 +66,20 @@ def polish_mixed(
         Graphs that are nearly as good as these: they may be better here, or tell how far the best is ahead.
     curved : bool
         Whether curves are tried beside lines.
+    rivals : Rivals, optional
+        Those of the last of the graphs: they tell how far edges are ahead that are far from every category, where the
+        columns are too many to look at them again.
     deadline : Deadline, optional
     """
     canon, counts = worlds.canon, tuple(worlds.counts[k] for k in worlds.canon)
     starts = [graph[np.ix_(canon, canon)] for graph in graphs]
     asked, n = ~np.eye(len(canon), dtype=bool), len(worlds.sorted_rows)
-    if _find_work(asked, counts, n) > _FEW:
-        asked = near_pairs(starts)
+    far: tuple[Floats, Floats] | None = None
+    if _find_work(asked, counts, n, curved) > _FEW:
+        asked = near_pairs(starts) & _near_categories(starts, counts)
+        far = None if rivals is None else _margins_of(rivals, canon, starts[-1], asked)
     late = deadline is not None and deadline.passed()
-    if not any(counts) or _find_work(asked, counts, n) > _MOST_WORK or late:
+    if not any(counts) or _find_work(asked, counts, n, curved) > _MOST_WORK or late:
         return None
     mask = worlds.parents.mask.permuted(canon)
     known: Known = {}
@@ -84,20 +91,37 @@ def polish_mixed(
     chosen = _choose(totals, log(worlds.parents.n))
     more = [graph[np.ix_(canon, canon)] for graph in others]
     met = [*tops[chosen], *_climb_all(tops[chosen][0].scores, more, mask, deadline)]
-    adjacency, total, rivals, end = _look_around(met, mask, deadline)
+    adjacency, total, ahead, end = _look_around(met, mask, deadline, far)
     blocks = worlds.score(chosen)
     families = [blocks.family(j, np.flatnonzero(adjacency[:, j]).tolist()) for j in range(len(canon))]
     features, renamed = in_own_order(blocks.features, families, canon, worlds.back)
     fitted = Fitted(features, renamed, worlds.codings)
     order = canon[sort_topologically(adjacency)]
     found = FoundGraph(
-        order, fitted.slopes(worlds.rows), total, worlds.parents.penalty, (total,), 0, 0, _outward(rivals, worlds), end
+        order, fitted.slopes(worlds.rows), total, worlds.parents.penalty, (total,), 0, 0, _outward(ahead, worlds), end
     )
     return Answer(chosen, found, fitted), totals
 
 
-def _find_work(asked: Bools, counts: Sequence[int], n: int) -> float:
-    return n * int(asked[:, np.array(counts) > 0].sum()) + _PAIR * int(asked.sum())
+def _find_work(asked: Bools, counts: Sequence[int], n: int, curved: bool) -> float:
+    levels = np.array(counts) > 0
+    return n * int(asked[:, levels].sum()) + (_CURVE if curved else _LINE) * int(asked[:, ~levels].sum())
+
+
+def _near_categories(starts: Sequence[Bools], counts: Sequence[int]) -> Bools:
+    """The pairs (d, d) of categories and of columns that are joined with one in some of the graphs.
+
+    Scores of numbers are those of the search that found the graphs: what is better here begins at a category.
+    """
+    levels = np.array(counts) > 0
+    near = levels | np.any([(graph | graph.T)[:, levels].any(axis=1) for graph in starts], axis=0)
+    return np.asarray(near[:, None] & near[None, :])
+
+
+def _margins_of(rivals: Rivals, canon: Integers, graph: Bools, asked: Bools) -> tuple[Floats, Floats]:
+    """What is known of the edges of a graph that are not asked for, in canonical order: NaN elsewhere."""
+    pairs, far = np.ix_(canon, canon), graph & ~asked
+    return np.where(far, rivals.turned[pairs], nan), np.where(far, rivals.left_out[pairs], nan)
 
 
 def _list_worlds(worlds: Worlds, curved: bool) -> list[World]:
@@ -180,7 +204,7 @@ def _climb_all(score: MixedScore, starts: Sequence[Bools], mask: Mask, deadline:
 
 
 def _look_around(
-    met: Sequence[_Climb], mask: Mask, deadline: Deadline | None
+    met: Sequence[_Climb], mask: Mask, deadline: Deadline | None, far: tuple[Floats, Floats] | None = None
 ) -> tuple[Bools, float, Rivals | None, Fact[Ended]]:
     """The best graph, its score, how far it is ahead of others unless the time is up before, and how it ended."""
     top, met = min(met, key=lambda climb: climb.total), list(met)
@@ -188,7 +212,7 @@ def _look_around(
         for _ in range(_ROUNDS):
             if deadline is not None:
                 deadline.check()
-            around = _Around(mask, top, deadline)
+            around = _Around(mask, top, deadline, far)
             around.survey()
             if around.better is None:
                 break
@@ -211,6 +235,12 @@ class _Climb(HillClimbing):
         """The score of its graph."""
         return self.scores.total(self.dag)
 
+    def _weigh(self, node: int) -> None:
+        parents = np.flatnonzero(self.dag[:, node]).tolist()
+        allowed, kept = self.mask.allowed[:, node], self.mask.required[:, node]
+        self.addition[:, node] = np.where(allowed, self.scores.gains(node, parents), -inf)
+        self.deletion[:, node] = np.where(kept, -inf, self.scores.losses(node, parents))
+
     def rise(self, deadline: Deadline | None) -> None:
         """Climb to the top, or until the time is up."""
         while (move := self._best()) is not None and not (deadline is not None and deadline.passed()):
@@ -232,15 +262,21 @@ class _Climb(HillClimbing):
 class _Around:
     """The graphs around the best one: with each edge turned, and left out."""
 
-    def __init__(self, mask: Mask, top: _Climb, deadline: Deadline | None) -> None:
+    def __init__(
+        self, mask: Mask, top: _Climb, deadline: Deadline | None, far: tuple[Floats, Floats] | None = None
+    ) -> None:
         self.mask, self.total, self.top, self.deadline = mask, top.total, top, deadline
-        self.turned, self.left_out = (np.where(top.dag, inf, nan) for _ in range(2))
+        turned, left_out = (np.full(top.dag.shape, nan),) * 2 if far is None else far
+        self.known = top.dag & ~np.isnan(turned) & ~np.isnan(left_out)
+        self.turned, self.left_out = (
+            np.where(top.dag, np.where(self.known, margins, inf), nan) for margins in (turned, left_out)
+        )
         self.near: list[tuple[float, Bools]] = []
         self.better: _Climb | None = None
 
     def survey(self) -> None:
         """Look at all edges, until a better graph is met; raises Stopped when the time is up."""
-        for (u, v), turned in product(np.argwhere(self.top.dag).tolist(), (False, True)):
+        for (u, v), turned in product(np.argwhere(self.top.dag & ~self.known).tolist(), (False, True)):
             self.weigh(u, v, turned)
             if self.deadline is not None:
                 self.deadline.check()

@@ -298,7 +298,9 @@ class _Run:
             curved = bool(self.answer.fitted.curved.any())
             graphs.append(self.answer.fitted.adjacency)
         others = [] if linear.rivals is None else [other.adjacency for other in linear.rivals.alternatives]
-        polished = polish_mixed(self.worlds, graphs, others, curved=curved, deadline=self.monitor.deadline)
+        polished = polish_mixed(
+            self.worlds, graphs, others, curved=curved, rivals=self.rivals, deadline=self.monitor.deadline
+        )
         if polished is not None:
             self.answer, self.scores = polished
             self.rivals = self.answer.found.rivals

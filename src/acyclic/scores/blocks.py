@@ -189,22 +189,26 @@ class BlockScore(LocalScore):
 
     def family(self, node: int, parents: Sequence[int], *, most: float = _MOST_COMBINATIONS) -> Family:
         """A column with these parents, each at its best level: of at most so many combinations, else by turns."""
-        # Curves are for numbers: a category has its levels from a line, lest the two directions be scored unlike.
-        last = None if isinstance(self.features.maps[node], Curves) else 1
-        offered = [self.features.levels[i][:last] for i in parents]
+        offered = [self.offered(node, i) for i in parents]
         if np.prod([len(levels) for levels in offered], dtype=float) <= most:
             return min((self.fit(node, parents, levels) for levels in product(*offered)), key=lambda f: f.score)
         best = self.fit(node, parents, [levels[0] for levels in offered])
-        improved = True
-        while improved:
-            improved = False
-            for k, levels in enumerate(offered):
-                for level in levels:
-                    changed = (*best.levels[:k], level, *best.levels[k + 1 :])
-                    other = self.fit(node, parents, changed)
-                    if other.score < best.score:
-                        best, improved = other, True
+        k, unchanged = 0, 0
+        while unchanged < len(offered):
+            kept = best
+            for level in offered[k]:
+                if level != kept.levels[k]:
+                    other = self.fit(node, parents, (*kept.levels[:k], level, *kept.levels[k + 1 :]))
+                    best = other if other.score < best.score else best
+            k, unchanged = (k + 1) % len(offered), unchanged + 1 if best is kept else 1
         return best
+
+    def offered(self, node: int, parent: int) -> tuple[int, ...]:
+        """With how many of its features a parent may enter: a category has its levels from a line.
+
+        Curves are for numbers, lest the two directions be scored unlike.
+        """
+        return self.features.levels[parent][: None if isinstance(self.features.maps[node], Curves) else 1]
 
     def fit(self, node: int, parents: Sequence[int], levels: Sequence[int]) -> Family:
         """A column with parents that enter at given levels."""

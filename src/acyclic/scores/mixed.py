@@ -20,7 +20,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from acyclic.scores.blocks import BlockScore
+from acyclic.scores.blocks import BlockScore, Family
 from acyclic.scores.local import LocalScore
 from acyclic.types import Bools, Floats, Integers
 
@@ -69,7 +69,8 @@ class MixedScore(LocalScore):
     counts: tuple[int, ...]
     asked: Bools | None = None
     known: Known = field(default_factory=dict)
-    _numbers: Known = field(default_factory=dict)
+    _numbers: dict[tuple[int, tuple[int, ...]], Family] = field(default_factory=dict)
+    _near: dict[tuple[int, tuple[int, ...], int], float] = field(default_factory=dict)
     _features: dict[int, Floats] = field(default_factory=dict)
 
     @property
@@ -80,18 +81,55 @@ class MixedScore(LocalScore):
     def score(self, node: int, parents: Collection[int]) -> float:
         """See LocalScore."""
         key = node, tuple(sorted(parents))
-        known = self.known if self.counts[node] else self._numbers
-        if key not in known:
-            known[key] = self._category(*key) if self.counts[node] else self.blocks.score(*key)
-        return known[key]
+        if not self.counts[node]:
+            return self._number(*key).score
+        if key not in self.known:
+            self.known[key] = self._category(*key)
+        return self.known[key]
 
     def gains(self, node: int, given: Collection[int]) -> Floats:
-        """See LocalScore."""
+        """See LocalScore; of a number at least so much, with the other parents as they enter without the new one."""
         now, found = self.score(node, given), np.full(self.n_nodes, -inf)
         for other in range(self.n_nodes) if self.asked is None else np.flatnonzero(self.asked[:, node]).tolist():
             if other != node and other not in given:
-                found[other] = now - self.score(node, [*given, other])
+                found[other] = now - self._score_near(node, given, other)
         return found
+
+    def losses(self, node: int, given: Collection[int]) -> Floats:
+        """s(node, given) − s(node, given without x) for every x that is given, shape (d,), −inf for others.
+
+        Of a number at least so much, as for `gains`.
+        """
+        now, found = self.score(node, given), np.full(self.n_nodes, -inf)
+        for one in given:
+            found[one] = now - self._score_near(node, given, one)
+        return found
+
+    def _number(self, node: int, parents: tuple[int, ...]) -> Family:
+        key = node, parents
+        if key not in self._numbers:
+            self._numbers[key] = self.blocks.family(node, parents)
+        return self._numbers[key]
+
+    def _score_near(self, node: int, given: Collection[int], other: int) -> float:
+        """The score with one parent more or less: of a number with the levels of all others as they are.
+
+        The levels of all of them together take many times as many fits, and are looked for once a move is made.
+        """
+        before, toggled = tuple(sorted(given)), {other} ^ set(given)
+        if self.counts[node] or (node, tuple(sorted(toggled))) in self._numbers:
+            return self.score(node, toggled)
+        key = node, before, other
+        if key not in self._near:
+            family = self._number(node, before)
+            entered = dict(zip(family.parents, family.levels))
+            parents = sorted(toggled)
+            ways = (0,) if other in entered else self.blocks.offered(node, other)  # it enters in no way
+            self._near[key] = min(
+                self.blocks.fit(node, parents, [way if i == other else entered[i] for i in parents]).score
+                for way in ways
+            )
+        return self._near[key]
 
     def _category(self, node: int, parents: tuple[int, ...]) -> float:
         if not parents:
