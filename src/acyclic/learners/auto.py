@@ -20,7 +20,7 @@ from acyclic.discrete.order import polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
-from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world
+from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world, pass_lines
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, NoRows, Orientation
 from acyclic.graphs.dag import Dag
@@ -108,7 +108,7 @@ class Auto(DagLearner):
     """
 
     method = "auto"
-    version = 2
+    version = 3
     kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_ADAPTIVE, "effort": EFFORT}
 
@@ -264,6 +264,8 @@ class _Run:
         effort = self.effort if self.near is None else 0.0
         self.price = resolve_price(self.penalty, moments, starts, self.mask, self.monitor.deadline)
         self.__dict__.pop("worlds", None)  # the price may be another one than that of the first look
+        if self._pass_lines(state, start, effort):
+            return
         found = search_graph(moments, starts, self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
@@ -271,6 +273,19 @@ class _Run:
         if not found.end.kind.stopped:
             self._choose_world(state, start, found, effort)
             self._polish_mixed(state, start, found)
+
+    def _pass_lines(self, state: State, start: _Candidate, effort: float | None) -> bool:
+        """Go on from a mere descent where curves or shapes of noise gain more than any search among lines can."""
+        if effort == 0 or not self._has_worlds or len(self.moments.names) > MANY_COLUMNS:
+            return False
+        first = search_graph(self.moments, (), self.price, effort=0.0, **self._options(state))
+        self._accept(state, replace(self.weigh(first.weights, equal=False), test=start.test), first.end)
+        if first.end.kind.stopped:
+            return True
+        passed = pass_lines(self.worlds, first, effort=effort, **self._options(state, mask=False))
+        if passed is not None:
+            self._take(state, start, *passed)
+        return passed is not None
 
     def weigh(self, weights: Floats, *, equal: bool) -> _Candidate:
         """What weights cost, and whether their residuals have equal variances."""
@@ -309,13 +324,17 @@ class _Run:
         """Go on where curves or the shape of the noise explain more than lines and normal noise."""
         if not self._has_worlds:
             return
-        answer, self.scores = choose_world(
+        answer, scores = choose_world(
             self.worlds, linear, near=self.near, effort=effort, **self._options(state, mask=False)
         )
+        self.scores = scores
         if answer is not None:
-            self.answer, self.rivals = answer, answer.found.rivals
-            other = self.weigh(answer.found.weights, equal=False)
-            self._accept(state, replace(other, test=start.test), answer.found.end)
+            self._take(state, start, answer, scores)
+
+    def _take(self, state: State, start: _Candidate, answer: Answer, scores: dict[World, float]) -> None:
+        self.answer, self.rivals, self.scores = answer, answer.found.rivals, scores
+        other = self.weigh(answer.found.weights, equal=False)
+        self._accept(state, replace(other, test=start.test), answer.found.end)
 
     @property
     def _has_worlds(self) -> bool:
