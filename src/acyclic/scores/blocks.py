@@ -50,11 +50,11 @@ _MOST_COMBINATIONS = 27
 def negentropy(u: Floats) -> float:
     """How far numbers are from normal, in nats: about 0 for normal ones, whatever their mean and variance.
 
-    It is that of Hyvärinen (1998), from the means of log cosh x and of x exp(−x²/2), as long as tails are not heavy. For
-    heavy ones it would grow with the square of what a few wild numbers leave to the others, faster than any likelihood:
-    then it is what it would be worth to know that all but these few are normal with a variance v of their own,
-    −log(v) / 2, v such that the mean of log cosh is the same. That is 0.063 for Laplace's law, whose negentropy is
-    0.072, 0.16 for t₃ (0.19); without it they are 0.10 and 0.60.
+    It is that of Hyvärinen (1998), from the means of log cosh x and of x exp(−x²/2), unless tails are heavy. Then it
+    would grow with the square of what a few wild numbers leave to the others, faster than any likelihood: it is what it
+    would be worth to know that all but these few are normal with a variance v of their own, −log(v) / 2, v such that
+    the mean of log cosh is the same. That is 0.063 for Laplace's law, whose negentropy is 0.072, and 0.16 for t₃
+    (0.19); the square would be 0.10 and 0.60.
 
     >>> z = np.random.default_rng(0).normal(size=1000)
     >>> negentropy(z) < 0.005 < negentropy(np.sign(z))
