@@ -66,10 +66,11 @@ class Auto(DagLearner):
     the Gaussian BIC follows, which sees correlations only, proved best up to 20 columns and by several chains of a
     search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves (up to 200
     columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best graph of
-    that world is the answer. Up to ten columns and 5000 rows, functions of all parents together are looked for where
-    curves that add up leave something that goes with products of columns. Categories of more than two levels enter by
-    their levels, and a table of categories alone is counted. ``rivals_`` tells how far the answer is ahead of others,
-    ``cpdag_`` its class where independence alone decides.
+    that world is the answer; where that is more than a search among lines could gain, it is left out. Up to ten columns
+    and 5000 rows, functions of all parents together are looked for where curves that add up leave something that goes
+    with products of columns. Categories of more than two levels enter by their levels, and a table of categories alone
+    is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where independence alone
+    decides.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ class _Run:
         """Go on from a mere descent where curves or shapes of noise gain more than any search among lines can."""
         if effort == 0 or not self._has_worlds or len(self.moments.names) > MANY_COLUMNS:
             return False
-        first = search_graph(self.moments, (), self.price, effort=0.0, **self._options(state))
+        first = search_orders(self.moments, (), self.price, effort=0.0, **self._options(state))
         self._accept(state, replace(self.weigh(first.weights, equal=False), test=start.test), first.end)
         if first.end.kind.stopped:
             return True
