@@ -10,7 +10,7 @@ from acyclic.data.table import read_table
 from acyclic.deadline import Deadline, Stopped
 from acyclic.discrete.fitted import LINEAR, World
 from acyclic.discrete.search import search_graph
-from acyclic.discrete.worlds import Worlds, _quieten, choose_world
+from acyclic.discrete.worlds import Worlds, _quieten, choose_world, pass_lines
 from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.learners.auto import Auto
@@ -52,6 +52,28 @@ def test_the_score_tells_the_world_and_its_graph(world, seed):
     np.testing.assert_array_equal(answer.fitted.adjacency, truth())
     assert answer.found.score == pytest.approx(sum(family.score for family in answer.fitted.families), rel=1e-6)
     assert answer.found.score < scores[LINEAR]
+
+
+def test_lines_are_searched_unless_another_world_is_out_of_their_reach(monkeypatch):
+    efforts = []
+
+    def search(*given, effort, **options):
+        efforts.append(effort)
+        return search_graph(*given, effort=effort, **options)
+
+    monkeypatch.setattr("acyclic.learners.auto.search_graph", search)
+    for world in WORLDS:
+        efforts.clear()
+        found = Auto().fit(draw(world))
+        assert efforts == ([1.0] if world == LINEAR else [])
+        assert found.rivals_ is not None
+
+
+def test_no_graph_of_lines_is_below_the_room_that_they_have():
+    worlds = Worlds(read_table(draw(LINEAR)))
+    first, best = (search_graph(worlds.parents.moments, effort=effort) for effort in (0.0, 1.0))
+    assert 0 <= first.score - best.score < worlds.room_for_lines(first)
+    assert pass_lines(worlds, first) is None
 
 
 @pytest.mark.parametrize("world", WORLDS[1:])

@@ -5,7 +5,13 @@ from acyclic import Knowledge, Lingam, learn, simulate
 from acyclic.discrete.lingam import _entropies, lingam_order
 from acyclic.errors import InputError
 from acyclic.facts import Ended, Orientation
-from acyclic.scores.blocks import negentropy
+
+
+def negentropy(u):
+    """As DirectLiNGAM has it, whatever the tails."""
+    x = (u - u.mean()) / u.std()
+    even, odd = np.mean(np.log(np.cosh(x))) - 0.374567207491438, np.mean(x * np.exp(-(x**2) / 2))
+    return 79.047 * even**2 + 7.4129 * odd**2
 
 
 def plain_order(X):

@@ -1,9 +1,12 @@
 """The score of blocks: the kernel against the naive form, and the Gaussian BIC where all is linear."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy import stats
 
-from acyclic._native import BlockChain
+from acyclic._native import BlockChain, OrderChain
 from acyclic.data.moments import Moments
 from acyclic.scores.blocks import BlockScore, negentropy
 from acyclic.scores.local import GaussianScore
@@ -65,16 +68,68 @@ def test_lines_and_normal_noise_have_the_gaussian_bic():
     assert block.is_equivalent
 
 
-def test_negentropy_is_that_of_known_laws():
-    # Integrals of log cosh and of x exp(−x²/2) over the densities, by the midpoint rule.
+def test_negentropy_is_near_that_of_known_laws():
+    # Quantiles in the middle of equal shares. The truth is log(2 pi e) / 2 less the entropy; uniform noise has shapes
+    # that the two means do not see.
     p = (np.arange(200_000) + 0.5) / 200_000
-    laplace = np.where(p < 0.5, np.log(2 * p), -np.log(2 - 2 * p)) / np.sqrt(2)
-    uniform = np.sqrt(3) * (2 * p - 1)
-    even = np.mean(np.log(np.cosh(laplace))) - 0.374567207491438
-    assert negentropy(laplace) == pytest.approx(79.047 * even**2, rel=1e-3)
-    assert 0.02 < negentropy(uniform) < 0.3
-    assert negentropy(3 + 5 * uniform) == pytest.approx(negentropy(uniform), rel=1e-9)
+    for law, least, most in (
+        (stats.laplace(), 0.8, 1.1),
+        (stats.t(5), 0.8, 1.2),
+        (stats.t(3), 0.7, 1.1),
+        (stats.gumbel_r(), 0.8, 1.1),
+        (stats.expon(), 0.5, 1.1),
+        (stats.uniform(), 0.25, 1.1),
+    ):
+        truth = 0.5 * np.log(2 * np.pi * np.e * law.var()) - law.entropy()
+        assert least < negentropy(law.ppf(p)) / truth < most
+    uniform = 2 * p - 1
+    even = np.mean(np.log(np.cosh(np.sqrt(3) * uniform))) - 0.374567207491438
+    assert negentropy(3 + 5 * uniform) == pytest.approx(79.047 * even**2, rel=1e-6)
     assert negentropy(np.full(10, 2.0)) == 0
+
+
+@pytest.mark.parametrize("size", [10.0, 100.0, 1000.0])
+def test_a_wild_number_gains_no_more_than_it_costs(size):
+    z = np.random.default_rng(7).normal(size=1000)
+    wild = np.append(z, size)
+    # n log variance − 2 n J without and with it.
+    scores = [len(u) * (np.log(u.var()) - 2 * negentropy(u)) for u in (z, wild)]
+    assert scores[1] > scores[0] - 1
+
+
+@pytest.mark.parametrize("n", [7, 16, 500, 513, 1100])
+@pytest.mark.parametrize("law", ["normal", "standard_t", "uniform"])
+def test_kernel_sums_the_shape_of_any_number_of_rows(n, law):
+    rng = np.random.default_rng(n)
+    X = rng.standard_t(2, size=(n, 2)) if law == "standard_t" else getattr(rng, law)(size=(n, 2))
+    score = BlockScore.of(X, mechanisms="linear", noise="any")
+    score = replace(score, shape_price=-100.0)  # so that the least shape counts
+    with BlockChain(score.criterion, None, None, None, 2, 5, 1000, 0) as chain:
+        chain.start(np.arange(2, dtype=np.int32))
+        for j in range(2):
+            parents, levels, parts = chain.family(j)
+            naive = score.fit(j, parents.tolist(), levels.tolist())
+            # Terms of size up to 79 have errors of 1e-14 each.
+            assert parts[1] == pytest.approx(naive.shape, rel=1e-9, abs=1e-9)
+
+
+def test_lines_obey_rules_as_the_linear_search_does():
+    X = np.random.default_rng(8).normal(size=(200, 6)) @ np.triu(np.ones((6, 6)))
+    block, gaussian = BlockScore.of(X, mechanisms="linear"), GaussianScore(Moments.from_array(X), "ebic")
+    allowed, required = np.ones((6, 6), dtype=np.uint8), np.zeros((6, 6), dtype=np.uint8)
+    allowed[4, 3] = 0
+    required[5, 0] = 1
+    R, order = Moments.from_array(X).correlation(), np.arange(6, dtype=np.int32)
+    rules = allowed, required, None, 2, 5, 1000, 0
+    with BlockChain(block.criterion, *rules) as one, OrderChain(R, 200.0, block.cost, None, *rules) as other:
+        one.start(order)
+        other.start(order)
+        np.testing.assert_array_equal(one.parents(), other.parents())
+        assert not one.parents()[3, 4]
+        assert one.parents()[0, 5]
+        assert one.best()[0] == pytest.approx(other.best()[0], rel=1e-9)
+        total = sum(gaussian.score(j, np.flatnonzero(one.parents()[:, j])) for j in range(6))
+        assert one.best()[0] == pytest.approx(total, rel=1e-9)
 
 
 def test_a_column_that_is_determined_is_explained_and_not_more():

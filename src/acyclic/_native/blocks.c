@@ -6,8 +6,9 @@
    parents may enter beyond their first level where bent[i] is not 0, with noise whose shape counts where shaped[i] is
    not 0.
    Features of one column are orthonormal over the rows. */
-#include "selector.h"
+#include "lines.h"
 #include "selection.h"
+#include "shape.h"
 #include <string.h>
 
 typedef struct {
@@ -492,39 +493,18 @@ static void drop(Blocks *b, int which, int to)
 
 /* ---- The shape of the noise ---- */
 
-/* How far standardised numbers are from normal, in nats: Hyvarinen's approximation of negentropy. */
-WIDE static double negentropy(const double *u, int64_t n, double mean, double scale)
-{
-    double even = 0, odd = 0;
-    for (int64_t k = 0; k < n; k++) {
-        double x = (u[k] - mean) * scale, a = fabs(x);
-        even += a + log1p(exp(-2 * a));
-        odd += x * exp(-0.5 * x * x);
-    }
-    even = even / (double)n - 0.69314718055994531 - 0.374567207491438;
-    odd /= (double)n;
-    return 79.047 * even * even + 7.4129 * odd * odd;
-}
-
 static double shape_of_residual(Blocks *b)
 {
     int64_t n = b->n_rows;
-    double *u = b->residual, sum = 0, squares = 0;
+    double *u = b->residual;
     memcpy(u, b->rows + (size_t)b->at[b->target] * (size_t)n, sizeof(double) * (size_t)n);
     for (int k = 0; k < b->kept_features; k++) {
         const double *x = b->rows + (size_t)b->kept_feature[k] * (size_t)n;
         for (int64_t from = 0; from < n; from += 1 << 20)
             subtract((int)(n - from < 1 << 20 ? n - from : 1 << 20), b->slope[k], x + from, u + from);
     }
-    for (int64_t k = 0; k < n; k++)
-        sum += u[k];
-    double mean = sum / (double)n;
-    for (int64_t k = 0; k < n; k++)
-        squares += (u[k] - mean) * (u[k] - mean);
     b->base.work += n * (b->kept_features / 4 + 25);
-    if (!(squares > EXPLAINED * (double)n))
-        return 0;
-    double gained = 2 * (double)n * negentropy(u, n, mean, 1 / sqrt(squares / (double)n)) - b->shape_price;
+    double gained = 2 * (double)n * negentropy(u, n, EXPLAINED) - b->shape_price;
     return gained > 0 ? -gained : 0;
 }
 
@@ -550,6 +530,8 @@ Selector *blocks_open(int d, const int32_t *at, const int32_t *level_at, const i
                       const double *prices, double n, double cost, int64_t n_rows,
                       const double *rows, double shape_price, int max_parents)
 {
+    if (at[d] == d)
+        return lines_open(d, shaped, G, n, cost, n_rows, rows, shape_price, max_parents);
     Blocks *b = calloc(1, sizeof *b);
     if (!b)
         return NULL;

@@ -28,7 +28,8 @@ FLAGS = [
     *("-fvisibility=hidden", "-fPIC", "-shared"),
 ]
 # A module without imports, of what a page needs: wasm/live.c calls it.
-WASM, WASM_SOURCES = "kernels.wasm", ("order.c", "selection.c", "exact.c", "blocks.c", "counts.c", "wasm/live.c")
+WASM = "kernels.wasm"
+WASM_SOURCES = ("order.c", "selection.c", "exact.c", "blocks.c", "counts.c", "lines.c", "shape.c", "wasm/live.c")
 WASM_FLAGS = [
     *("-target", "wasm32-wasi", "-mexec-model=reactor", "-std=c11", "-O2", "-s"),
     *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off", "-fvisibility=hidden"),

@@ -290,8 +290,10 @@ static void keep_undropped(Regression *g)
 {
     int m = 0;
     for (int i = 0; i < g->kept_count; i++)
-        if (!g->dropped[i])
+        if (!g->dropped[i]) {
+            g->slope[m] = g->slope[i];
             g->kept[m++] = g->kept[i];
+        }
     g->kept_count = m;
 }
 

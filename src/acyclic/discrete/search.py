@@ -333,6 +333,8 @@ class _Search:
             _MOST_BRANCHES,
         )
         self.by_class, self.free = unit is None, criterion.mask.is_free
+        # Where orders hardly tie descents have few ends: one from a random order that ends as the others is enough.
+        self.tells_apart = False
         self.budget = _find_budget(effort, self.d, deadline)
         # Where the clock alone ends the search, it begins as one without a limit does.
         usual = _find_budget(1.0, self.d, None) if self.budget == inf else self.budget
@@ -381,7 +383,16 @@ class _Search:
         if self.budget == 0:
             self.climb(starts or [self.draw_start()], 0)
             return
-        self.climb([*starts, *(self.draw_start() for _ in range(first - len(starts)))], self.quota)
+        given = len(starts)
+        starts += [self.draw_start() for _ in range(first - given)]
+        if self.tells_apart:
+            self.climb(starts[: given + 1], 0)
+            if self.agree():
+                return
+            self.climb(starts[given + 1 :], 0)
+            self.go_further(self.quota)
+        else:
+            self.climb(starts, self.quota)
         if self.agree() or len(self.chains) < _FIRST_CHAINS or self.spent > self.budget:
             return
         self.go_further(self.quota)
@@ -408,6 +419,8 @@ class _Search:
 
     def climb(self, starts: list[Order], work: int) -> None:
         """New chains, one from each start: downhill and on by kicks."""
+        if not starts:
+            return
         fresh = [self.open_chain(int(self.rng.integers(2**63))) for _ in starts]
         self.chains += fresh
         self.do(lambda k, flag: self.improve(fresh[k], starts[k], work, flag), len(fresh))
@@ -486,7 +499,7 @@ class _Search:
     @property
     def survey_work(self) -> float:
         """Work for a look around; where the clock ended the chains, what they did tells how much there is time for."""
-        return self.spent / 32 if self.cut else self.budget / 8
+        return self.spent / 32 if self.cut else self.budget / (16 if self.tells_apart else 8)
 
     def agree(self) -> bool:
         return max(self.reached) <= min(self.reached) + TIE

@@ -39,7 +39,7 @@ from acyclic.scores.joint import MOST_JOINT_ROWS, JointScore
 from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Floats, Integers, Kind
 
-__all__ = ["Answer", "Worlds", "choose_world"]
+__all__ = ["Answer", "Worlds", "choose_world", "pass_lines"]
 
 # Beyond so many columns curves, and the shape of the noise, take minutes.
 LARGEST_CURVED, LARGEST_SHAPED = 200, 500
@@ -50,6 +50,10 @@ MOST_ROWS, FEWEST_SAMPLED, MOST_PRODUCTS = 100_000, 5_000, 2e10
 _MOST_FITS = 2500
 # Curves have to gain so many times log n over lines, and this share of what the shape of the noise gains.
 _CONVINCING, _MISSED = 3, 0.1
+# Of what is between a descent and the least that a graph of lines could have, searches were seen to gain up to a tenth.
+_REACHED = 0.5
+# A simpler world is tried first where it gains this share of what another one does.
+_NEARLY = 0.8
 # Products of two columns are those of numbers up to so many deviations: one wild row must not make an interaction.
 _CLIP = 3.0
 
@@ -93,6 +97,7 @@ class Worlds:
         self.sorted_rows = encode_rows(self.rows, self.codings)[:, self.canon]
         self._features: dict[Mechanisms, Features] = {}
         self._scores: dict[World, BlockScore] = {}
+        self._looks: dict[tuple[World, bytes], float] = {}
 
     def others(self) -> list[World]:
         """The worlds beside the linear Gaussian one that the table can tell."""
@@ -135,13 +140,24 @@ class Worlds:
             inward = extend_consistently(Dag(inward).cpdag())
         return self.canon[sort_topologically(inward)]
 
+    def room_for_lines(self, found: FoundGraph) -> float:
+        """By how much the score of a graph of lines is above n log det R, below which there is none.
+
+        Of levels nothing is known.
+        """
+        eigenvalues = np.maximum(np.linalg.eigvalsh(self.parents.correlation), EXPLAINED)
+        return inf if any(self.counts) else found.score - self.parents.n * float(np.log(eigenvalues).sum())
+
     def look(self, world: World, order: ArrayLike, deadline: Deadline | None = None) -> float:
         """The score of the best parents of an order; raises Stopped when the deadline passes."""
         start = self.back[checked_order(order, self.names)].astype(np.int32)
-        with _BlockSearch(self.score(world), self.parents, self.canon, 0.0, 1, None, None, 0) as search:
-            chain = search.open_chain(0)
-            run_watched(lambda flag: chain.start(start, flag), deadline)
-            return chain.best()[0]
+        key = world, start.tobytes()
+        if key not in self._looks:
+            with _BlockSearch(self.score(world), self.parents, self.canon, 0.0, 1, None, None, 0) as search:
+                chain = search.open_chain(0)
+                run_watched(lambda flag: chain.start(start, flag), deadline)
+                self._looks[key] = chain.best()[0]
+        return self._looks[key]
 
     def search(
         self,
@@ -207,7 +223,7 @@ class _BlockSearch(ScoreSearch):
 
     def __init__(self, score: BlockScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
         super().__init__(score, criterion, canon, *options)
-        self.by_class = score.is_equivalent
+        self.by_class, self.tells_apart = score.is_equivalent, not score.is_equivalent
 
     def open_chain(self, seed: int) -> BlockChain:
         return self.stack.enter_context(BlockChain(self.score.criterion, *self.rules, seed))
@@ -251,31 +267,24 @@ def choose_world(
     """The answer of the world with the lowest score, None if that is the linear Gaussian one, and the scores.
 
     It goes from one world to the next: of those that were not searched, the one that gains most over the world of the
-    best answer so far, in the best parents of one of a few orders, as long as that is more than log n. A linear
-    Gaussian table ends it with a few looks. The shape of the noise is left out where a column is a category: the
-    numbers of its levels have none, so that it would orient every edge between the two. ``near`` is an order from which
-    joint functions are looked for, where that of the best answer will not do.
+    best answer so far, in the best parents of one of a few orders, as long as that is more than log n; or a simpler one
+    that gains nearly as much. A linear Gaussian table ends it with a few looks. The shape of the noise is left out
+    where a column is a category: the numbers of its levels have none, so that it would orient every edge between the
+    two. ``near`` is an order from which joint functions are looked for, where that of the best answer will not do.
     """
     n = worlds.parents.n
-    linear = replace(linear, order=worlds.settle_order(linear.weights != 0))
-    if worlds.is_sample:  # scores of as many rows are compared
-        linear = replace(linear, score=worlds.look(LINEAR, linear.order, deadline))
+    linear = _settle(worlds, linear, deadline)
     scores, best, found, now = {LINEAR: linear.score}, None, linear, LINEAR
     others = worlds.others()
     while others and not (deadline is not None and deadline.passed()):
-        orders = [found.order, linear.order, linear.order[::-1]]
-        usual = [worlds.look(now, order, deadline) for order in orders]
-        gains = {
-            (world, k): usual[k] - worlds.look(world, order, deadline)
-            for world in others
-            for k, order in enumerate(orders)
-        }
-        (world, k), gain = max(gains.items(), key=lambda entry: entry[1])
-        if gain <= log(n):
+        orders = [linear.order, linear.order[::-1]] if best is None else [found.order]
+        chosen = _look_around(worlds, now, others, orders, worlds.room_for_lines(linear), deadline)
+        if chosen is None:
             break
+        world, order = chosen
         others.remove(world)
-        starts = [found.order, linear.order] if k < 2 else [found.order, orders[k]]
-        answer = worlds.search(world, starts, deadline=deadline, **options)
+        starts = _distinct([found.order, order, linear.order])
+        answer = worlds.search(world, starts[:2], deadline=deadline, **options)
         scores[world] = answer.found.score
         if answer.found.score < found.score - log(n):
             best, found, now = answer, answer.found, world
@@ -287,6 +296,55 @@ def choose_world(
         best = _straighten(worlds, best, linear, scores, deadline=deadline, **options)
     start = (linear if best is None else best.found).order if near is None else near
     return _interact(worlds, best, linear, scores, start, deadline=deadline, **options), scores
+
+
+def pass_lines(
+    worlds: Worlds, first: FoundGraph, deadline: Deadline | None = None, **options: Any
+) -> tuple[Answer, dict[World, float]] | None:
+    """What `choose_world` makes of a mere descent, if that is so much better that no graph of lines can be as good."""
+    linear = _settle(worlds, first, deadline)
+    orders, room = [linear.order, linear.order[::-1]], worlds.room_for_lines(linear)
+    chosen = _look_around(worlds, LINEAR, worlds.others(), orders, room, deadline) if room < inf else None
+    if chosen is None or worlds.look(LINEAR, chosen[1]) - worlds.look(*chosen) <= _REACHED * room:
+        return None
+    answer, scores = choose_world(worlds, first, deadline, **options)
+    return None if answer is None or answer.found.score >= linear.score - _REACHED * room else (answer, scores)
+
+
+def _settle(worlds: Worlds, linear: FoundGraph, deadline: Deadline | None) -> FoundGraph:
+    """The graph of lines in an order that its class decides, and with the score of the rows that others are seen in."""
+    linear = replace(linear, order=worlds.settle_order(linear.weights != 0))
+    return replace(linear, score=worlds.look(LINEAR, linear.order, deadline)) if worlds.is_sample else linear
+
+
+def _look_around(
+    worlds: Worlds,
+    now: World,
+    others: list[World],
+    orders: list[Integers],
+    decisive: float,
+    deadline: Deadline | None,
+) -> tuple[World, Integers] | None:
+    """The world that gains most over the present one in the best parents of an order, and that order.
+
+    It is the first, and simplest, whose gain is decisive or nearly the most; None where none gains more than log n.
+    """
+    usual = [worlds.look(now, order, deadline) for order in orders]
+    met: list[tuple[float, World, Integers]] = []
+    for world in others:
+        gains = [score - worlds.look(world, order, deadline) for score, order in zip(usual, orders)]
+        k = int(np.argmax(gains))
+        met.append((gains[k], world, orders[k]))
+        if now == LINEAR and gains[k] > decisive:
+            break
+    most = max(gain for gain, _, _ in met)
+    if most <= log(worlds.parents.n):
+        return None
+    return next((world, order) for gain, world, order in met if gain >= _NEARLY * most)
+
+
+def _distinct(orders: Sequence[Integers]) -> list[Integers]:
+    return [order for k, order in enumerate(orders) if not any(np.array_equal(order, other) for other in orders[:k])]
 
 
 def _quieten(worlds: Worlds, best: Answer, scores: dict[World, float], **options: Any) -> Answer:

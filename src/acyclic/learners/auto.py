@@ -20,7 +20,7 @@ from acyclic.discrete.order import polish
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
-from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world
+from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world, pass_lines
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, NoRows, Orientation
 from acyclic.graphs.dag import Dag
@@ -66,10 +66,11 @@ class Auto(DagLearner):
     the Gaussian BIC follows, which sees correlations only, proved best up to 20 columns and by several chains of a
     search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves (up to 200
     columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best graph of
-    that world is the answer. Up to ten columns and 5000 rows, functions of all parents together are looked for where
-    curves that add up leave something that goes with products of columns. Categories of more than two levels enter by
-    their levels, and a table of categories alone is counted. ``rivals_`` tells how far the answer is ahead of others,
-    ``cpdag_`` its class where independence alone decides.
+    that world is the answer; where that is more than a search among lines could gain, it is left out. Up to ten columns
+    and 5000 rows, functions of all parents together are looked for where curves that add up leave something that goes
+    with products of columns. Categories of more than two levels enter by their levels, and a table of categories alone
+    is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where independence alone
+    decides.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ class Auto(DagLearner):
     """
 
     method = "auto"
-    version = 2
+    version = 3
     kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_ADAPTIVE, "effort": EFFORT}
 
@@ -264,6 +265,8 @@ class _Run:
         effort = self.effort if self.near is None else 0.0
         self.price = resolve_price(self.penalty, moments, starts, self.mask, self.monitor.deadline)
         self.__dict__.pop("worlds", None)  # the price may be another one than that of the first look
+        if self._pass_lines(state, start, effort):
+            return
         found = search_graph(moments, starts, self.price, effort=effort, **self._options(state))
         self.rivals = found.rivals
         # The test that decided is the one on the graph under equal variances.
@@ -271,6 +274,19 @@ class _Run:
         if not found.end.kind.stopped:
             self._choose_world(state, start, found, effort)
             self._polish_mixed(state, start, found)
+
+    def _pass_lines(self, state: State, start: _Candidate, effort: float | None) -> bool:
+        """Go on from a mere descent where curves or shapes of noise gain more than any search among lines can."""
+        if effort == 0 or not self._has_worlds or len(self.moments.names) > MANY_COLUMNS:
+            return False
+        first = search_orders(self.moments, (), self.price, effort=0.0, **self._options(state))
+        self._accept(state, replace(self.weigh(first.weights, equal=False), test=start.test), first.end)
+        if first.end.kind.stopped:
+            return True
+        passed = pass_lines(self.worlds, first, effort=effort, **self._options(state, mask=False))
+        if passed is not None:
+            self._take(state, start, *passed)
+        return passed is not None
 
     def weigh(self, weights: Floats, *, equal: bool) -> _Candidate:
         """What weights cost, and whether their residuals have equal variances."""
@@ -311,13 +327,17 @@ class _Run:
         """Go on where curves or the shape of the noise explain more than lines and normal noise."""
         if not self._has_worlds:
             return
-        answer, self.scores = choose_world(
+        answer, scores = choose_world(
             self.worlds, linear, near=self.near, effort=effort, **self._options(state, mask=False)
         )
+        self.scores = scores
         if answer is not None:
-            self.answer, self.rivals = answer, answer.found.rivals
-            other = self.weigh(answer.found.weights, equal=False)
-            self._accept(state, replace(other, test=start.test), answer.found.end)
+            self._take(state, start, answer, scores)
+
+    def _take(self, state: State, start: _Candidate, answer: Answer, scores: dict[World, float]) -> None:
+        self.answer, self.rivals, self.scores = answer, answer.found.rivals, scores
+        other = self.weigh(answer.found.weights, equal=False)
+        self._accept(state, replace(other, test=start.test), answer.found.end)
 
     @property
     def _has_worlds(self) -> bool:

@@ -101,6 +101,7 @@ class OrderSearch(OrderLearner):
     """
 
     method = "order-search"
+    version = 3
     orientation = Orientation.INDEPENDENCE
     compares = True
     RANGES: ClassVar[Mapping[str, Range]] = {

@@ -41,12 +41,20 @@ _PRIOR, _DECAY = 3.0, 3.0
 MOST_SHAPE_ROWS = 10_000
 # Two moments tell the shape of the noise: as many further parameters for each column.
 _SHAPE_PARAMETERS = 2
+# The mean e of log cosh x of standard normal numbers; of normal ones with a variance v < 1, v = 2 e p(e) up to 2e-4.
+_LOG_COSH, _NARROWED = 0.374567207491438, (1.0, 0.98953513, -0.40118385, 0.39033468)
 # All combinations of levels are tried up to so many.
 _MOST_COMBINATIONS = 27
 
 
 def negentropy(u: Floats) -> float:
     """How far numbers are from normal, in nats: about 0 for normal ones, whatever their mean and variance.
+
+    It is that of Hyvärinen (1998), from the means of log cosh x and of x exp(−x²/2), unless tails are heavy. Then it
+    would grow with the square of what a few wild numbers leave to the others, faster than any likelihood: it is what it
+    would be worth to know that all but these few are normal with a variance v of their own, −log(v) / 2, v such that
+    the mean of log cosh is the same. That is 0.063 for Laplace's law, whose negentropy is 0.072, and 0.16 for t₃
+    (0.19); the square would be 0.10 and 0.60.
 
     >>> z = np.random.default_rng(0).normal(size=1000)
     >>> negentropy(z) < 0.005 < negentropy(np.sign(z))
@@ -57,9 +65,11 @@ def negentropy(u: Floats) -> float:
     if not variance > EXPLAINED:
         return 0.0
     x = centred / np.sqrt(variance)
-    even = np.mean(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))) - log(2) - 0.374567207491438
-    odd = np.mean(x * np.exp(-0.5 * x**2))
-    return float(79.047 * even**2 + 7.4129 * odd**2)
+    mean = float(np.mean(np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))) - log(2))
+    even = 79.047 * (mean - _LOG_COSH) ** 2
+    if 0 < mean < _LOG_COSH:
+        even = min(even, -0.5 * log(2 * mean * float(np.polynomial.polynomial.polyval(mean, _NARROWED))))
+    return even + 7.4129 * float(np.mean(x * np.exp(-0.5 * x**2))) ** 2
 
 
 @dataclass(frozen=True, eq=False)
