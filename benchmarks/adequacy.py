@@ -13,6 +13,8 @@ Power at 0.05, and share of the cases in which the pair itself is among the viol
   the table; of any two columns, and of two that no edge joins. The first includes pairs for which the edge between them
   takes it all: where no independence changes, no test can see it.
 
+What is lost to the number of claims: the same tests of the confounded pair alone, at 0.05 and at 0.05 / claims.
+
 What can be seen at all: where two columns that no edge joins have a confounder, the most powerful test (Neyman and
 Pearson) is the ratio of the likelihoods with it and without it. It has to know all functions and all noises, so that no
 other test has its power. It is printed for mim and categorical tables, where `markov_check` sees least: at 0.05, as if
@@ -20,7 +22,7 @@ the pair were known too, and at 0.05 / claims. For mim also the products of the 
 mean given its parents; what they lack is how the other parents change the sign of the products.
 
     python benchmarks/adequacy.py [--tables 100] [--first 0] [--nodes 20] [--rows 1000] [--worlds mim,mixed]
-        [--kept FILE]
+        [--kept FILE] [--brief]
 
 With --kept each table's answers are appended to a file as they come, and those that it has are not computed again.
 """
@@ -39,7 +41,9 @@ from acyclic.data.mechanisms import signed_uniform
 from acyclic.data.simulate import _streams, random_dag
 from acyclic.findings.origin import list_versions
 from acyclic.graphs.reachability import close_transitively
+from acyclic.scores.independence import combine_p_values
 from acyclic.trust import adequacy
+from acyclic.trust.claims import make_examiner
 
 WORLDS = {
     "linear, normal noise": {},
@@ -164,6 +168,18 @@ class Oracle:
         return table[place[:, None] * self.levels[-1] + np.arange(self.levels[-1])]
 
 
+def told(graph, table, pair):
+    """The p-value of the claims on one pair alone, as if it were known which pair to look at."""
+    examiner = make_examiner(table, graph.adjacency, None, 1)
+    ends, descends = [graph.names.index(name) for name in pair], close_transitively(graph.adjacency)
+    values = [
+        examiner.compare(node, np.array([other]), np.flatnonzero(graph.adjacency[:, node]))[0].p_value
+        for node, other in (ends, ends[::-1])
+        if not descends[node, other]
+    ]
+    return combine_p_values(np.array(values))
+
+
 def names_pair(found, pair):
     """Whether a pair is among the violated claims or the hints."""
     return any({claim.node, claim.other} == set(pair) for claim in (*found.violated, *found.hidden))
@@ -176,24 +192,24 @@ def examine(args, seed, settings):
     found, values = check(graph, table)
     kept = {"p_value": found.p_value, "claims": values.tolist(), "mechanisms": found.mechanisms}
     kept |= {"edge deleted": [], "confounder": [], "confounder of two not joined": []}
-    for _ in range(2):
+    for _ in range(0 if args.brief else 2):
         fewer, pair = without_an_edge(graph, rng)
         wrong = acyclic.markov_check(fewer, table)
         kept["edge deleted"].append([bool(wrong.p_value < 0.05), names_pair(wrong, pair)])
-    for name, apart in (("confounder", False), ("confounder of two not joined", True)):
+    for name, apart in (("confounder", False), ("confounder of two not joined", True))[args.brief :]:
         inner, rest, pair = confounded(args, seed, rng, apart, **settings)
         wrong = acyclic.markov_check(inner, rest)
         kept[name].append([bool(wrong.p_value < 0.05), names_pair(wrong, pair)])
+    kept["told"], kept["implied"] = told(inner, rest, pair), wrong.implied
     if settings.get("sem") in ("mim", "categorical"):
         kept["oracle"] = Oracle(args, seed, inner, pair, settings["sem"]).statistics(settings["sem"])
-        kept["implied"] = wrong.implied
     return {**kept, "seconds": time.process_time() - started}
 
 
 def gather(args, title, settings):
     """The answers of all tables of a world, from the file where it has them."""
     path, kept = args.kept, {}
-    if path and path.exists():
+    if path and path.exists():  # of one kind: brief or not
         read = map(json.loads, path.read_text().splitlines())
         kept = {one["seed"]: one for one in read if [one["world"], *one["size"]] == [title, args.nodes, args.rows]}
     for seed in range(args.first, args.first + args.tables):
@@ -220,11 +236,16 @@ def print_world(args, title, settings):
     power = {}
     for name in ("edge deleted", "confounder", "confounder of two not joined"):
         pairs = [pair for one in found for pair in one[name]]
+        if not pairs:
+            continue
         power[name], named = np.mean(pairs, axis=0)
         print(f"   power, {name}: {power[name]:.1%}; the pair is named in {named:.1%} ({len(pairs)} cases)")
+    alone = np.array([one["told"] for one in found])
+    print(f"   the same tests, of that pair alone: {np.mean(alone < 0.05):.1%} at 0.05", end="")
+    print(f", {np.mean(alone < 0.05 / np.array([one['implied'] for one in found])):.1%} at 0.05 / claims")
     if "oracle" in found[0]:
         print_oracle(found)
-    seen = min(power["edge deleted"], power["confounder of two not joined"])
+    seen = min(power.get("edge deleted", 1.0), power["confounder of two not joined"])
     return np.mean(overall < 0.05) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / len(overall)) and seen >= 0.8
 
 
@@ -247,6 +268,7 @@ def main():
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--worlds", default="", help="parts of the names of those to run, with commas")
     parser.add_argument("--kept", type=Path)
+    parser.add_argument("--brief", action="store_true", help="true graphs and confounders of two not joined only")
     args = parser.parse_args()
     print(", ".join(f"{name} {version}" for name, version in list_versions().items()))
     print(f"ER2, d = {args.nodes}, n = {args.rows}, seeds {args.first} to {args.first + args.tables - 1}")

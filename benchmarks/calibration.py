@@ -20,17 +20,21 @@ import argparse
 import pickle
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from scipy.optimize import minimize
 
 import acyclic
+from acyclic.data.mask import Mask
+from acyclic.facts import Orientation
+from acyclic.judging.deciding import find_worth
 from acyclic.learners import make_learner
 from acyclic.trust import calibration
 
 FEWEST = 50
 # No seed of one set is one of the other.
-FIRST_FIT, FIRST_CHECK = 2000, 13_000
+FIRST_FIT, FIRST_CHECK = 62_000, 73_000
 # Ranges of weights, one after the other; None draws correlations by DaO. Real tables may well have tiny effects.
 FIT_RANGES = ((0.5, 2.0), None, (0.1, 0.6), (0.0, 1.0), None, (0.2, 1.0))
 CHECK = {
@@ -96,8 +100,10 @@ def learn_one(folder, index):
     model = learner.fit(table)
     draws = 100 if seed % 5 == 0 and title not in WITH_ROWS else 40
     found = acyclic.bootstrap(make_learner("auto").set_params(effort=0.1), table, draws, first=model)
-    n = float(acyclic.read_table(table).moments.n)
+    moments = acyclic.read_table(table).moments
+    n = float(moments.n)
     kept = {"title": title, "truth": truth.adjacency, "bootstrap": found.to_dict(), "n": n}
+    kept["worth"] = find_worth(moments, found.graph.weights, Mask.unrestricted(len(moments.names)))
     kept |= {"orientation": model.verdict_.orientation.value, "seconds": time.process_time() - started}
     kept["support"] = {pair: support.value for pair, support in model.verdict_.support.items()}
     kept["margins"] = {pair: tuple(margin) for pair, margin in model.verdict_.margins.items()}
@@ -106,30 +112,27 @@ def learn_one(folder, index):
 
 
 def read(folder, fitted):
-    """What was kept of one of the two sets, as the rule takes it."""
+    """What was kept of one of the two sets, and what the rule knows of it."""
     for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
         if (int(path.stem) % 2 == 0) is not fitted:
             continue
         kept = pickle.loads(path.read_bytes())
         found = acyclic.Bootstrap.from_dict(kept["bootstrap"])
-        learned = found.graph.adjacency
-        decided, at = learned.copy(), {name: k for k, name in enumerate(found.names)}
-        for (a, b), support in kept["support"].items():
-            decided[at[a], at[b]] &= support != "undetermined"
-        by_variances = kept["orientation"] == "equal-variances"
-        yield kept, (found.edge, found.draws, learned), decided, by_variances
+        support = {pair: Orientation(value) for pair, value in kept["support"].items()}
+        said = SimpleNamespace(support=support, orientation=Orientation(kept["orientation"]))
+        yield kept, calibration.Known.of(found.edge, found.draws, found.graph, said, kept["n"], kept["worth"])
 
 
 def fit(folder):
     """Print the coefficients."""
     X, y, D, way, tables = [], [], [], [], 0
-    for kept, known, decided, by_variances in read(folder, True):
+    for kept, known in read(folder, True):
         truth, above = kept["truth"], np.triu_indices(len(kept["truth"]), 1)
         joined = (truth | truth.T)[above]
-        X.append(calibration.describe_pairs(*known, kept["n"], by_variances))
+        X.append(calibration.describe_pairs(known))
         y.append(joined)
-        seen = joined & ((known[0] + known[0].T)[above] > 0)
-        D.append(calibration.describe_directions(*known, decided, kept["n"], by_variances)[seen])
+        seen = joined & ((known.edge + known.edge.T)[above] > 0)
+        D.append(calibration.describe_directions(known)[seen])
         way.append(truth[above][seen])
         tables += 1
     for name, features, hits in (("JOINED", X, y), ("POINTED", D, way)):
@@ -152,12 +155,12 @@ def regress(X, y):
 def check(folder):
     """Print reliability by kind of table and of all together; whether it is within the limit."""
     gathered = {"an edge joins the pair": {}, "it points this way": {}}
-    for kept, known, decided, by_variances in read(folder, False):
-        likely, pointed = calibration.calibrate(*known, decided, kept["n"], by_variances=by_variances)
+    for kept, known in read(folder, False):
+        likely, pointed = calibration.calibrate(known)
         truth, above = kept["truth"], np.triu_indices(len(kept["truth"]), 1)
         joined = (truth | truth.T)[above]
         # Both directions of each: the rule cannot know that the columns of published networks follow the causal order.
-        drawn = (known[2] | known[2].T) & (truth | truth.T)
+        drawn = (known.learned | known.learned.T) & (truth | truth.T)
         kinds = (likely[above], joined), (pointed[drawn], truth[drawn])
         for (stated, true), by_kind in zip(kinds, gathered.values()):
             for title in (kept["title"], "all of them", f"all of them: {kept['orientation']}"):

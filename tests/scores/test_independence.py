@@ -4,16 +4,19 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, pearsonr
+from scipy.stats import kstest, norm, pearsonr
 
 from acyclic.scores import independence
 from acyclic.scores.independence import (
     _MORE_ROWS,
+    Dependence,
     Given,
     _Counts,
     _Kernel,
     _permuted,
+    combine_dependences,
     combine_p_values,
+    compare_alike,
     compare_correlations,
     compare_counts,
     compare_products,
@@ -73,6 +76,38 @@ def test_counts_are_at_their_level_in_sparse_strata():
         one, other = ((rng.random(300)[:, None] > share[stratum].cumsum(axis=1)).sum(axis=1) for share in shares)
         values.append(compare_counts(np.minimum(one, 2), np.minimum(other, 2), stratum).p_value)
     assert kstest(values, "uniform").statistic < 0.11
+
+
+@pytest.mark.parametrize("reach", [0.0, 0.5, 3.0])
+def test_products_in_rows_alike_are_at_their_level(reach):
+    values = []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        z, x = rng.normal(size=(2, 200))
+        alike = np.exp(-((reach * (z[:, None] - z)) ** 2)).astype(np.float32)
+        values.append(compare_alike(x * (1 + z**2) * (rng.exponential(size=200) - 1), alike).p_value)
+    assert kstest(values, "uniform").statistic < 0.11
+
+
+def test_rows_that_are_all_alike_give_the_square_of_a_normal_number():
+    rng = np.random.default_rng(0)
+    products = rng.normal(size=400) + 0.1
+    z = products.sum() / np.linalg.norm(products)
+    told = compare_alike(products, np.ones((400, 400), dtype=np.float32))
+    assert told.p_value == pytest.approx(2 * norm.sf(abs(z)), rel=0.05)
+
+
+def test_tests_of_one_claim_count_together_unless_one_has_nothing_to_tell():
+    silent, weak, strong = Dependence(1.0, 0.0), Dependence(0.4, 0.1), Dependence(1e-8, 0.5)
+    assert combine_dependences([silent, weak]) == weak and combine_dependences([silent]) == silent
+    told = combine_dependences([weak, strong])
+    assert told.strength == 0.5 and 1e-8 < told.p_value < 3e-8
+    values = [combine_dependences([Dependence(a, 0), Dependence(b, 0)]).p_value for a, b in draw_pairs(2000)]
+    assert kstest(values, "uniform").statistic < 0.045
+
+
+def draw_pairs(n):
+    return np.random.default_rng(1).random((n, 2)).tolist()
 
 
 def test_what_the_given_determines_says_nothing():

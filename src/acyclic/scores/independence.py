@@ -3,7 +3,8 @@
 Numbers: given Z, x and y leave residuals whose products have mean 0 if x and y are independent given Z (the generalised
 covariance measure of Shah & Peters 2020). Their variance is that of the products themselves, so that neither the shape
 of the noise nor its spread, which may change, has to be known. The bias is the product of two misfits: curves need not
-fit exactly.
+fit exactly. Where other columns turn the dependence round, the products cancel; those of rows that are alike in these
+columns do not (as in the weighted measures of Scheidegger, Hörrmann & Bühlmann 2022, with a kernel for the weights).
 
 Categories: within each combination of the levels of Z, rows of x are exchangeable if x and y are independent given Z.
 Mean and variance of Pearson's χ² over all permutations are known exactly (Kazi-Aoual et al. 1995, for projections), and
@@ -18,12 +19,22 @@ from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.special import fdtrc, gammaincc, stdtr
 
 from acyclic.types import Floats, Integers
 
-__all__ = ["Dependence", "Given", "combine_p_values", "compare_correlations", "compare_counts", "compare_products"]
+__all__ = [
+    "Dependence",
+    "Given",
+    "combine_dependences",
+    "combine_p_values",
+    "compare_alike",
+    "compare_correlations",
+    "compare_counts",
+    "compare_products",
+]
 
 # What is left of a column is rounding where it is less than this share of it.
 _DEPENDENT = 1e-7
@@ -33,6 +44,10 @@ _FEWEST_IN_STRATUM = 4
 _MORE_ROWS = 5.0
 # Below this p-value by two moments a third is found, of so many permutations: its error is then about 0.1.
 _CLOSER, _PERMUTATIONS = 0.1, 500
+# Signs that tell the skewness of a sum over rows that are alike, and of one that may matter.
+_FEW_SIGNS, _SIGNS = 10, 100
+# p-values of one claim count as at most this.
+_LARGEST = 1 - 1e-4
 # Of large tables fewer: where strata are full the skewness is that of χ².
 _MOST_CELLS = 2e7
 
@@ -127,6 +142,43 @@ def _hotelling(statistic: float, rank: int, freedom: int, strength: float) -> De
     about_mean = statistic / max(1 - statistic / freedom, 1e-12)
     p_value = float(fdtrc(rank, freedom - rank, about_mean * (freedom - rank) / (rank * (freedom - 1))))
     return Dependence(p_value, min(strength, 1.0))
+
+
+def compare_alike(products: Floats, alike: NDArray[np.float32]) -> Dependence:
+    """Whether products of residuals go together in rows that are alike (n, n), whatever their sign in others.
+
+    The statistic is Σ Aᵢⱼ pᵢ pⱼ over the pairs of different rows. If the mean of a product is 0 wherever the row is,
+    its sign is as good as random, which gives the variance; a few such signs give the skewness, by tr K³ = E[eᵀK³e].
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> h, z, x, y = rng.normal(size=(4, 500))
+    >>> turned, alike = (x + h * np.sign(z)) * (y + h), (np.sign(z) == np.sign(z)[:, None]).astype(np.float32)
+    >>> compare_alike(turned, alike).p_value < 1e-6, compare_alike(turned, np.ones_like(alike)).p_value > 0.01
+    (True, True)
+    """
+    size = np.sqrt((products**2).sum())
+    if not size > 0:
+        return Dependence(1.0, 0.0)
+    p = (products / size).astype(np.float32)
+    own = np.diag(alike) * p**2
+    variance = 2 * (float(p**2 @ (alike * alike) @ p**2) - float((own**2).sum()))
+    if not variance > 0:
+        return Dependence(1.0, 0.0)
+    statistic = float(p @ alike @ p) - float(own.sum())
+    z, rng = statistic / np.sqrt(variance), np.random.default_rng(0)
+
+    def skewness(draws: int) -> float:
+        signs = rng.integers(2, size=(len(p), draws), dtype=np.int8) * np.float32(2) - np.float32(1)
+        once = p[:, None] * (alike @ (p[:, None] * signs)) - own[:, None] * signs
+        twice = p[:, None] * (alike @ (p[:, None] * once)) - own[:, None] * once
+        return float(np.clip(8 * (once * twice).sum(axis=0).mean() / variance**1.5, 0.05, 2 * np.sqrt(2)))
+
+    p_value = _exceed(z, skewness(_FEW_SIGNS))
+    if p_value < _CLOSER:
+        p_value = _exceed(z, skewness(_SIGNS))
+    return Dependence(p_value, float(np.sqrt(min(max(statistic, 0.0), 1.0))))
 
 
 def compare_correlations(
@@ -265,17 +317,32 @@ def _permuted(left: _Kernel, right: _Kernel, n: Floats) -> tuple[Floats, Floats]
     return mean, np.maximum(n**2 * (even + odd), 0.0)
 
 
-def combine_p_values(p_values: Floats) -> float:
+def combine_p_values(p_values: Floats, most: float | None = None) -> float:
     """One p-value of many, whatever the dependence between them (Cauchy combination, Liu & Xie 2020); nan of none.
+
+    Those above ``most`` count as that: a p-value of 1 is minus infinity among its likes, and would hide all others.
 
     >>> round(combine_p_values(np.array([0.3, 0.5, 0.6])), 3), combine_p_values(np.array([1e-12, 0.9])) < 1e-11
     (0.458, True)
     """
     if not len(p_values):
         return float("nan")
-    # A p-value of 1 is minus infinity among its likes, and would hide all others.
-    p = np.clip(p_values, 1e-300, 1 - 0.25 / len(p_values))
+    p = np.clip(p_values, 1e-300, 1 - 0.25 / len(p_values) if most is None else most)
     # tan is −1/(πp) where p is so small that ½ − p is rounded.
     terms = np.where(p < 1e-15, 1 / (np.pi * p), np.tan((0.5 - p) * np.pi))
     mean = float(terms.mean())
     return 1 / (np.pi * mean) if mean > 1e15 else 0.5 - float(np.arctan(mean)) / np.pi
+
+
+def combine_dependences(told: Sequence[Dependence]) -> Dependence:
+    """What several tests of one independence say together; those that could not tell anything, p = 1, do not count.
+
+    >>> combine_dependences([Dependence(1e-6, 0.3), Dependence(1.0, 0.0)])
+    Dependence(p_value=1e-06, strength=0.3)
+    """
+    telling = [one for one in told if one.p_value < 1]
+    if len(telling) < 2:
+        return (telling or told)[0]
+    # Nearly all large values stay as they are: many claims are combined once more, and have to be uniform till then.
+    p_value = combine_p_values(np.array([one.p_value for one in telling]), _LARGEST)
+    return Dependence(p_value, min(telling).strength)

@@ -11,18 +11,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
+from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.reading import stays_elsewhere
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline, Stopped
 from acyclic.errors import Argument, InputError, show_name
-from acyclic.facts import Ended, Fact, Orientation, Remark, cut_short
+from acyclic.facts import Ended, Fact, Remark, cut_short
 from acyclic.findings.edge_table import PROBABILITIES
 from acyclic.graphs.checks import check_names
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.graphs.showing import Shown
 from acyclic.judging import words
+from acyclic.judging.deciding import find_worth
 from acyclic.learners.base import COMMON, DagLearner
 from acyclic.ranges import (
     ANYTHING,
@@ -47,7 +49,7 @@ from acyclic.ranges import (
     whole,
 )
 from acyclic.running import Key, digest
-from acyclic.trust.calibration import calibrate, find_obstacle
+from acyclic.trust.calibration import Known, calibrate, find_obstacle
 from acyclic.trust.drawn import Drawn
 from acyclic.trust.fitting import Fit, Learner, fit, resolve_learner, settle_price
 from acyclic.trust.progress import show_progress
@@ -556,10 +558,10 @@ def _calibrate(found: Bootstrap, table: Table, first: Fit, *, informed: bool) ->
     obstacle = find_obstacle(table, first.verdict, found.draws, informed=informed)
     if obstacle is not None:
         return replace(found, notes=(*found.notes, obstacle))
-    learned = first.graph.adjacency
-    decided, n = learned & ~first.undetermined, float(table.moments.n)
-    by_variances = first.verdict is not None and first.verdict.orientation is Orientation.EQUAL_VARIANCES
-    likely = calibrate(found.edge, found.draws, learned, decided, n, by_variances=by_variances)
+    assert first.verdict is not None
+    moments, graph = table.moments, first.graph
+    worth = find_worth(moments, graph.weights, Mask.unrestricted(graph.n_nodes))
+    likely = calibrate(Known.of(found.edge, found.draws, graph, first.verdict, float(moments.n), worth))
     found = replace(found, probability=likely.joined, direction_probability=likely.pointed)
     missed = found.missed(TELLING)
     if not missed:

@@ -4,9 +4,10 @@ How often an edge comes back when rows are drawn again is no probability that it
 chance looks like an edge; what the search misses in the table it misses in the draws. Two logistic regressions, fitted
 on simulated tables, make good for that. The first says how likely an edge joins two columns, from the share of draws
 that have it, whether the answer has it, n, d, and what the answer looks like: how many edges it has, how sure those
-are, how many others the draws offer and how many pairs are open, which tells how common small effects are. The second
-says how likely an edge, if there is one, points this way; each of its terms changes its sign with the direction, so
-that both ways add up to 1.
+are, how many others the draws offer, how many pairs are open, and by how much edges cost more than the table makes of
+them, which tells how common small effects are. The second says how likely an edge, if there is one, points this way,
+from the draws and from whether the answer's direction is decided; each of its terms changes its sign with the
+direction, so that both ways add up to 1.
 
 `benchmarks/calibration.py` makes the coefficients, and checks them on other kinds of tables. They are not used beyond
 the tables that they were fitted on: see `find_obstacle`.
@@ -14,55 +15,51 @@ the tables that they were fitted on: see `find_obstacle`.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from acyclic.data.table import Table
 from acyclic.facts import Fact, Orientation, Remark, Unreached
+from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.learners.auto import has_categories
 from acyclic.learners.categorical import can_count
+from acyclic.scores.local import price_of_parent
 from acyclic.types import Bools, Floats
 
-__all__ = ["Probabilities", "calibrate", "describe_directions", "describe_pairs", "find_obstacle"]
+__all__ = ["Known", "Probabilities", "calibrate", "describe_directions", "describe_pairs", "find_obstacle"]
 
 # What the rule was fitted on.
 ROWS, ROWS_PER_COLUMN, COLUMNS, FEWEST_DRAWS = (80, 20_000), 5, (6, 60), 40
 _METHODS = ("auto", "order-search")
 _ORIENTATIONS = (Orientation.INDEPENDENCE, Orientation.EQUAL_VARIANCES, Orientation.NO_EDGE)
-# 73695 pairs of 112 tables.
+# 147735 pairs of 300 tables.
 JOINED = np.array(
     [
-        0.4058,
-        1.1663,
-        1.6239,
-        -0.0953,
-        -0.3535,
-        0.0123,
-        0.5734,
-        -0.2602,
-        -0.0228,
-        0.2515,
-        0.4598,
-        0.1964,
-        -0.3203,
-        0.1639,
-        0.1270,
-        -0.6151,
-        1.0656,
-        -0.1961,
-        -0.5107,
+        -1.6270, 0.6482, 0.8354, 0.0479, -0.5926, -0.7054, -0.4720, -0.4761, -0.0235, -0.0992,
+        0.0701, -0.6615, 1.1452, -0.4928, -0.0905, -0.9674, -0.2556, -0.4501, -0.0228, 1.5245,
+        0.1533, 0.0862, -0.0733, -0.4916, 0.7023, -1.0038, -0.1788, 0.3760,
     ]
-)
+)  # fmt: skip
 """Coefficients of `describe_pairs`."""
-# 6751 pairs of the same tables that are joined in truth and in some draw.
-POINTED = np.array([0.8785, 0.0083, 0.0396, 0.3198, 0.0978, 0.1837, -0.1381, -0.2490, -0.1931, 0.1834, 0.1476, 0.0026])
+# 14487 pairs of the same tables that are joined in truth and in some draw.
+POINTED = np.array(
+    [
+        0.4085, -0.1775, 0.0171, 0.0046, 0.3349, 0.1603, 0.5601, 0.3217, 0.3897, -0.7428,
+        -0.2083, -0.2154, 0.9616, -0.3312, -0.2154, 0.0373, -0.0031, 0.0157, -0.2219, -0.8434,
+        3.7669, -0.5199, 1.2289, -1.1611, 0.1614,
+    ]
+)  # fmt: skip
 """Coefficients of `describe_directions`."""
 
 # Which terms of the first regression are multiples of the log-odds of the share.
-_WITH_SHARE = [1, 8, 9, 10, 14, 17]
-_LEAST_SLOPE = 0.5
+_WITH_SHARE = [1, 8, 9, 10, 14, 17, 20, 22]
+# Where, in log-odds of the share, the slope changes.
+_BENDS = (-2.0, 0.0, 2.0)
+# The bends take 0.48 from it at most.
+_LEAST_SLOPE = 0.6
 
 
 class Probabilities(NamedTuple):
@@ -72,74 +69,110 @@ class Probabilities(NamedTuple):
     pointed: Floats
 
 
-def calibrate(
-    edge: Floats, draws: int, learned: Bools, decided: Bools, n: float, *, by_variances: bool
-) -> Probabilities:
-    """Probabilities by the fitted rule.
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the rule knows of a bootstrap.
 
-    Parameters
+    Attributes
     ----------
     edge : ndarray (d, d)
         Share of the draws with i → j, half of those that leave the direction open.
     draws : int
-    learned, decided : ndarray of bool, shape (d, d)
-        The edges of the answer, and those of them whose direction something decides.
+    learned, oriented, firm : ndarray of bool, shape (d, d)
+        The edges of the answer, those of them that something orients, and those whose direction is decided: no graph
+        that is nearly as good turns them.
     n : float
         Rows.
     by_variances : bool
         Whether equal noise variances orient the answer, rather than conditional independence.
+    dear : float
+        By how much an edge costs more than the table makes of it: the more, the commoner small effects are.
     """
-    d = len(edge)
+
+    edge: Floats
+    draws: int
+    learned: Bools
+    oriented: Bools
+    firm: Bools
+    n: float
+    by_variances: bool
+    dear: float
+
+    @classmethod
+    def of(cls, edge: Floats, draws: int, graph: Dag, verdict: Verdict, n: float, worth: float) -> Self:
+        """From shares, the answer, and what the table makes of an edge: `acyclic.judging.deciding.find_worth`."""
+        at, learned = {name: k for k, name in enumerate(graph.names)}, graph.adjacency
+        oriented, firm = learned.copy(), np.zeros_like(learned)
+        for (source, target), support in verdict.support.items():
+            place = at[source], at[target]
+            oriented[place] &= support is not Orientation.UNDETERMINED
+            firm[place] = learned[place] and support.is_decided
+        dear = max(price_of_parent("ebic", n, len(edge)) - worth, 0.0)
+        by_variances = verdict.orientation is Orientation.EQUAL_VARIANCES
+        return cls(edge, draws, learned, oriented, firm, n, by_variances, dear)
+
+
+def calibrate(known: Known) -> Probabilities:
+    """Probabilities by the fitted rule."""
+    d = len(known.edge)
     i, j = np.triu_indices(d, 1)
     joined, pointed = np.zeros((d, d)), np.full((d, d), 0.5)
-    known = describe_pairs(edge, draws, learned, n, by_variances)
-    L = known[:, 1]
-    rising = known[:, _WITH_SHARE] @ JOINED[_WITH_SHARE]
+    terms = describe_pairs(known)
+    L = terms[:, 1]
+    rising = terms[:, _WITH_SHARE] @ JOINED[_WITH_SHARE]
     # Whatever a table looks like, more draws with an edge speak for it.
     slope = max(float(np.median(rising[L != 0] / L[L != 0])), _LEAST_SLOPE) if (L != 0).any() else _LEAST_SLOPE
-    likely = _expit(known @ JOINED - rising + slope * L)
+    likely = _expit(terms @ JOINED - rising + slope * L)
     joined[i, j], joined[j, i] = likely, likely
-    this_way = _expit(describe_directions(edge, draws, learned, decided, n, by_variances) @ POINTED)
+    this_way = _expit(describe_directions(known) @ POINTED)
     pointed[i, j], pointed[j, i] = this_way, 1 - this_way
     return Probabilities(joined, pointed)
 
 
-def describe_pairs(edge: Floats, draws: int, learned: Bools, n: float, by_variances: bool) -> Floats:
-    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 19)."""
-    d = len(edge)
+def describe_pairs(known: Known) -> Floats:
+    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 28)."""
+    d = len(known.edge)
     above = np.triu_indices(d, 1)
-    share, there = (edge + edge.T)[above], (learned | learned.T)[above].astype(float)
-    L = _logit(share, draws)
-    rows, columns, few, sure, offered, doubtful = _describe_table(share, there, draws, n, d)
-    one = np.ones_like(L)
+    share, there = (known.edge + known.edge.T)[above], (known.learned | known.learned.T)[above].astype(float)
+    L = _logit(share, known.draws)
+    rows, columns, few, sure, offered, doubtful = _describe_table(share, there, known.draws, known.n, d)
+    one, by_variances, dear = np.ones_like(L), known.by_variances, known.dear / 4
     terms = (
         *(one, L, there),
         *(one * rows, one * columns, one * few, one * sure, one * offered),
         *(L * rows, L * sure, L * offered, there * rows, there * sure),
         *(one * by_variances, L * by_variances, there * by_variances),
         *(one * doubtful, L * doubtful, there * doubtful),
+        *(one * dear, L * dear, there * dear),
+        *(L * few, there * few),
+        # What more draws add is not the same everywhere between none and all.
+        *(np.maximum(L - bend, 0.0) for bend in _BENDS),
+        L * there,
     )
     return np.column_stack(terms)
 
 
-def describe_directions(
-    edge: Floats, draws: int, learned: Bools, decided: Bools, n: float, by_variances: bool
-) -> Floats:
-    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 12), odd under a swap of both."""
-    d = len(edge)
+def describe_directions(known: Known) -> Floats:
+    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 25), odd under a swap of both."""
+    d = len(known.edge)
     above = np.triu_indices(d, 1)
-    both = edge + edge.T
-    this_way = np.divide(edge, both, out=np.full_like(both, 0.5), where=both > 0)[above]
-    share, there = both[above], (learned | learned.T)[above].astype(float)
-    rows, _, few, sure, *_ = _describe_table(share, there, draws, n, d)
-    D = _logit(this_way, draws * share)
-    drawn = decided.astype(float)[above] - decided.T.astype(float)[above]
+    both = known.edge + known.edge.T
+    this_way = np.divide(known.edge, both, out=np.full_like(both, 0.5), where=both > 0)[above]
+    share, there = both[above], (known.learned | known.learned.T)[above].astype(float)
+    rows, _, few, sure, _, doubtful = _describe_table(share, there, known.draws, known.n, d)
+    loose, dear = 0.7 - known.firm.sum() / max(known.learned.sum(), 1), known.dear / 4
+    D = _logit(this_way, known.draws * share)
+    drawn, firm = (each.astype(float)[above] - each.T.astype(float)[above] for each in (known.oriented, known.firm))
     often = share - 0.5
     # What the answer leaves open the draws tell more of.
     left_open = D * (1 - np.abs(drawn))
     of_draws = D, D * rows, D * few, D * sure, D * often, left_open
     of_answer = drawn, drawn * rows, drawn * sure, drawn * often
-    return np.column_stack([*of_draws, *of_answer, D * by_variances, drawn * by_variances])
+    of_lead = firm, firm * rows, firm * known.by_variances
+    of_table = D * dear, drawn * dear, left_open * dear, *(each * loose for each in (D, drawn, firm))
+    of_doubt = *(each * doubtful for each in (D, drawn, firm)), firm * dear
+    by_variances = D * known.by_variances, drawn * known.by_variances
+    return np.column_stack([*of_draws, *of_answer, *by_variances, *of_lead, *of_table, *of_doubt])
 
 
 def _describe_table(share: Floats, there: Floats, draws: int, n: float, d: int) -> tuple[float, ...]:

@@ -8,16 +8,26 @@ from math import log
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Features
+from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Features, Indicators
 from acyclic.data.kinds import Coding
 from acyclic.data.table import Table
 from acyclic.discrete.fitted import encode_rows
 from acyclic.learners.categorical import can_count, read_codes
 from acyclic.scores.blocks import BlockScore, draw_rows
-from acyclic.scores.independence import Dependence, Given, compare_correlations, compare_counts, compare_products
+from acyclic.scores.independence import (
+    Dependence,
+    Given,
+    combine_dependences,
+    compare_alike,
+    compare_correlations,
+    compare_counts,
+    compare_products,
+)
 from acyclic.scores.levels import level_probabilities
 from acyclic.scores.regression import least_squares
+from acyclic.scores.smoothing import find_alike, leave_out
 from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["Examiner", "Mechanisms", "make_examiner"]
@@ -37,6 +47,8 @@ _LARGEST_CURVED = 200
 # Claims times rows, some seconds of work: more rows are sampled, then more claims.
 _MOST_WORK = {"linear": 3e9, "curved": 3e8, "counts": 3e8}
 _FEWEST_ROWS = 2000
+# Pairs of rows times claims: these tell what rows with like parents say, up to so many rows, and from so many on.
+_ALIKE_WORK, _MOST_ALIKE, _FEWEST_ALIKE = 5e8, 1500, 500
 
 
 class Examiner(Protocol):
@@ -66,9 +78,9 @@ def make_examiner(table: Table, adjacency: Bools, mechanisms: Mechanisms | None,
     chosen: Mechanisms = mechanisms or ("counts" if can_count(table) else "linear")
     if chosen == "counts":
         return _OfCounts(table, adjacency, _affordable(chosen, claims))
-    numbers = _OfProducts(table, adjacency, chosen, _affordable(chosen, claims))
+    numbers = _OfProducts(table, adjacency, chosen, claims)
     if mechanisms is None and numbers.looks_curved():
-        return _OfProducts(table, adjacency, "curved", _affordable("curved", claims))
+        return _OfProducts(table, adjacency, "curved", claims)
     return numbers
 
 
@@ -84,14 +96,18 @@ def _affordable(mechanisms: Mechanisms, claims: int) -> int:
 class _OfProducts:
     """Numbers, and categories by their indicators: products of residuals."""
 
-    def __init__(self, table: Table, adjacency: Bools, mechanisms: Mechanisms, most: int) -> None:
+    def __init__(self, table: Table, adjacency: Bools, mechanisms: Mechanisms, claims: int) -> None:
         self.table, self.adjacency, self.mechanisms = table, adjacency, mechanisms
+        most = _affordable(mechanisms, claims)
         codings = [_nominal(table, name) for name in table.names]
         self.counts = [0 if coding is None else len(coding.levels) for coding in codings]
         self.rows = encode_rows(draw_rows(table.rows(), most), codings)
         self.n = float(len(self.rows))
         self.features = Features.of(self.rows, self.counts, curved=mechanisms == "curved")
         self._values: dict[int, Floats] = {}
+        rows = int((_ALIKE_WORK / max(claims, 1)) ** 0.5)
+        curved = mechanisms == "curved" and rows >= _FEWEST_ALIKE
+        self.alike = _Alike(self.features, draw_rows(self.rows, min(rows, _MOST_ALIKE)), adjacency) if curved else None
 
     def looks_curved(self) -> bool:
         """Whether curves explain more along the edges than lines do."""
@@ -107,7 +123,14 @@ class _OfProducts:
         given = self._given(parents, node)
         blocks = [self._of(i)[:, : None if self.counts[i] else _SMOOTH] for i in others]
         at = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])]).tolist()
-        return compare_products(given.residuals(self._as_child(node)), given.residuals(np.hstack(blocks)), at, given)
+        told = compare_products(given.residuals(self._as_child(node)), given.residuals(np.hstack(blocks)), at, given)
+        return [combine_dependences([one, *self._where_alike(node, i)]) for one, i in zip(told, others)]
+
+    def _where_alike(self, node: int, other: int) -> list[Dependence]:
+        """What products of residuals say in rows whose parents are alike; these may turn the dependence round."""
+        if self.alike is None or self.counts[node] or self.counts[other]:
+            return []
+        return self.alike.compare(node, other)
 
     def compare_residuals(self, pairs: Integers) -> list[Dependence]:
         left, found = self._left, []
@@ -116,7 +139,8 @@ class _OfProducts:
         for i in np.unique(pairs[:, 0]):
             others = pairs[pairs[:, 0] == i, 1]
             at = np.concatenate([[0], np.cumsum([left[j].shape[1] for j in others])]).tolist()
-            found += compare_products(left[i], np.hstack([left[j] for j in others]), at, free)
+            told = compare_products(left[i], np.hstack([left[j] for j in others]), at, free)
+            found += [combine_dependences([one, *self._where_alike(i, j)]) for one, j in zip(told, others)]
         return found
 
     @cached_property
@@ -170,6 +194,44 @@ class _OfProducts:
         return [level_probabilities(features[:, :room], codes, count)]
 
 
+class _Alike:
+    """Products of what smooth functions of their parents leave of two numbers, in rows whose parents are alike."""
+
+    def __init__(self, features: Features, rows: Floats, adjacency: Bools) -> None:
+        self.adjacency, self.rows = adjacency, rows
+        # The first feature of a number is the number, standardised; a category has the indicators of its levels.
+        self.own = [
+            values(rows[:, i])[:, : None if isinstance(values, Indicators) else 1]
+            for i, values in enumerate(features.maps)
+        ]
+        self._left: dict[int, Floats] = {}
+        self._like: dict[int, NDArray[np.float32]] = {}
+        self._told: dict[frozenset[int], Dependence] = {}
+
+    def compare(self, node: int, other: int) -> list[Dependence]:
+        """The test of a pair; none where neither has parents."""
+        pair = frozenset((node, other))
+        if not self.adjacency[:, [node, other]].any():
+            return []
+        if pair not in self._told:
+            products, like = self._residual(node) * self._residual(other), [self._alike(i) for i in pair]
+            self._told[pair] = compare_alike(products, like[0] * like[1])
+        return [self._told[pair]]
+
+    def _residual(self, j: int) -> Floats:
+        if j not in self._left:
+            self._left[j] = leave_out(self._parents(j), self.rows[:, j])
+        return self._left[j]
+
+    def _alike(self, j: int) -> NDArray[np.float32]:
+        if j not in self._like:
+            self._like[j] = find_alike(self._parents(j))
+        return self._like[j]
+
+    def _parents(self, j: int) -> Floats:
+        return np.hstack([np.empty((len(self.rows), 0)), *(self.own[i] for i in np.flatnonzero(self.adjacency[:, j]))])
+
+
 class _OfCounts:
     """Categories: the rows in each combination of levels."""
 
@@ -179,10 +241,29 @@ class _OfCounts:
         codes, rows = read_codes(table)
         self.codes, self.adjacency = codes[draw_rows(np.repeat(np.arange(len(codes)), rows), most)], adjacency
         self.n = float(len(self.codes))
+        self._strata: dict[tuple[int, ...], Integers] = {}
+        self._told: dict[tuple[int, int], Dependence] = {}
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
-        stratum = self._stratum(parents)
-        return [compare_counts(self.codes[:, node], self.codes[:, i], stratum) for i in others]
+        """See Examiner: within the levels of the parents, and of the parents of both.
+
+        Those of the other column are no descendants either, so that the claim holds given them too. Where they turn the
+        dependence round, or add much to the other column, it shows only then; where they split rows too finely, only
+        without them.
+        """
+        return [self._compare(node, i, parents) for i in others]
+
+    def _compare(self, node: int, other: int, parents: Integers) -> Dependence:
+        told = [compare_counts(self.codes[:, node], self.codes[:, other], self._stratum(parents))]
+        both = np.union1d(parents, np.flatnonzero(self.adjacency[:, other]))
+        if len(both) > len(parents):
+            told.append(self._compare_within(min(node, other), max(node, other), both))
+        return combine_dependences(told)
+
+    def _compare_within(self, one: int, other: int, given: Integers) -> Dependence:
+        if (one, other) not in self._told:
+            self._told[one, other] = compare_counts(self.codes[:, one], self.codes[:, other], self._stratum(given))
+        return self._told[one, other]
 
     def compare_residuals(self, pairs: Integers) -> list[Dependence]:
         left, free = self._left, Given(np.empty((len(self.codes), 0)))
@@ -203,10 +284,13 @@ class _OfCounts:
 
     def _stratum(self, parents: Integers) -> Integers:
         """The number of the combination of levels that the parents have in each row."""
-        place = np.zeros(len(self.codes), dtype=np.int64)
-        for i in parents:
-            place = np.unique(place * (int(self.codes[:, i].max()) + 1) + self.codes[:, i], return_inverse=True)[1]
-        return place
+        key = tuple(parents.tolist())
+        if key not in self._strata:
+            place = np.zeros(len(self.codes), dtype=np.int64)
+            for i in parents:
+                place = np.unique(place * (int(self.codes[:, i].max()) + 1) + self.codes[:, i], return_inverse=True)[1]
+            self._strata[key] = place
+        return self._strata[key]
 
 
 class _OfMoments:
