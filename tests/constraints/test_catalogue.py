@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from acyclic.constraints import geometric
 from acyclic.constraints.base import Constraint
 from acyclic.constraints.catalogue import CONSTRAINTS, OnComponents, constraint
 from acyclic.data.simulate import simulate
@@ -615,3 +616,24 @@ def test_a_constraint_of_ones_own_is_told_what_to_return():
 
     with pytest.raises(InputError, match=r"evaluate_block of Plain returned a tuple; return acyclic\.Evaluation"):
         constraint(Plain())
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ["fast-tmpi", "adaptive-tmpi"])
+def test_powers_that_skip_the_zeros_of_a_large_matrix_are_the_same(name, dtype, monkeypatch):
+    """A graph with cycles through 2 and 30 nodes; what is skipped is zero, and the order of sums differs."""
+    d = geometric.LARGE + 60
+    B = permuted_triangle(d, seed=3, scale=0.8, density=2 / d).astype(dtype)
+    for nodes in (np.arange(2), np.arange(10, 40)):
+        B[nodes, np.roll(nodes, 1)] = 0.5
+    c = constraint(name)
+    skipping = c.evaluate(B)
+    monkeypatch.setattr(geometric, "LARGE", d + 1)
+    whole = c.evaluate(B)
+    assert skipping[2:] == whole[2:] and skipping.value > 0
+    limit = rounding(B, whole.gradient)
+    assert_allclose(skipping.value, whole.value, rtol=0, atol=limit)
+    assert_allclose(skipping.gradient, whole.gradient, rtol=0, atol=limit * whole.gradient.max())
+    dag = permuted_triangle(d, seed=4, scale=2.0, density=2 / d).astype(dtype)
+    monkeypatch.undo()
+    assert c.evaluate(dag).value == 0.0

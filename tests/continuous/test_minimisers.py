@@ -117,6 +117,24 @@ def test_an_elastic_net_is_that_of_scikit_learn(ridge):
     assert (expected == 0).any() and ((B == 0) == (expected == 0)[:, None]).all()
 
 
+def test_a_problem_may_be_given_around_its_start():
+    problem = nets(30, seed=6, condition=1e4, ridge=0.2, box="mixed")
+    expected = elastic_nets(**problem, tolerance=1e-11)
+    slopes = problem["c"] * (problem["Q"] @ problem["start"]) + problem["linear"]
+    B = elastic_nets(**{**problem, "linear": slopes}, tolerance=1e-11, around=True)
+    np.testing.assert_allclose(B, expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("condition", [10.0, 1e6])
+def test_elastic_nets_of_many_entries_meet_the_optimality_conditions(condition):
+    """Several hundred entries come and go on the way from zero, some at bounds."""
+    problem = nets(240, seed=8, condition=condition, l1=0.002, ridge=0.01, box="mixed")
+    problem["start"] = np.clip(np.zeros((240, 240)), problem["lower"], problem["upper"])
+    B = elastic_nets(**problem, tolerance=1e-10)
+    assert (problem["lower"] <= B).all() and (problem["upper"] >= B).all()
+    assert violation(B, **problem) < 1e-7 and np.count_nonzero(B) > 0.3 * B.size
+
+
 def test_threads_do_not_change_a_bit():
     problem = nets(97, seed=5, condition=1e5, box="mixed")
     single = elastic_nets(**problem, tolerance=1e-8)

@@ -108,7 +108,7 @@ class Caller:
         arrays = [address(array) for array in (Q, c, G, l1, ridge, lower, upper, B)]
         tolerance, rounds = float(self.rng.choice([0.0, 1e-12, 1e-6])), int(self.rng.choice([0, 1, 10, 200]))
         loops = bool(self.rng.random() < 0.5)
-        numbers = tolerance, rounds, shared, loops
+        numbers = tolerance, rounds, shared, loops, bool(self.rng.random() < 0.5)
         self.finish(library().elastic_net(d, first, last, *arrays, *numbers, self.stop()))
 
     def criterion(self, d):

@@ -79,7 +79,7 @@ static void prepare(void)
 
 static int run_elastic_net(const int32_t *stop)
 {
-    int64_t rounds = elastic_net(D, 0, D, R, one, G, zero, zero, low, high, B, 1e-9, 100, 0, 0, stop);
+    int64_t rounds = elastic_net(D, 0, D, R, one, G, zero, zero, low, high, B, 1e-9, 100, 0, 0, 0, stop);
     return rounds < 0 ? (int)rounds : 0;
 }
 

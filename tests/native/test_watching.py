@@ -137,7 +137,7 @@ def test_an_elastic_net_told_to_stop_keeps_its_start():
     R, B, zero, limit = start()
     before = B.copy()
     arrays = [address(array) for array in (R, np.ones(D), zero, zero, zero, -limit, limit, B)]
-    assert library().elastic_net(D, 0, D, *arrays, 1e-9, 100, 0, 1, address(SET)) == STOPPED
+    assert library().elastic_net(D, 0, D, *arrays, 1e-9, 100, 0, 1, 0, address(SET)) == STOPPED
     np.testing.assert_array_equal(B, before)
 
 

@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
+from acyclic.scores import residuals
 from acyclic.scores.continuous import (
     GaussianEqualVariance,
     GaussianUnequalVariance,
@@ -179,3 +180,21 @@ def test_arguments_are_left_alone(kind):
     score = kind(moments)
     assert score.value_and_gradient(W)[0] == score.value_and_gradient(W)[0]
     score.curvature(W)
+
+
+@pytest.mark.parametrize("kind", GAUSSIAN)
+def test_few_edges_among_many_columns_are_multiplied_by_themselves_to_the_same_score(kind, monkeypatch):
+    d = residuals.LARGE + 50
+    rng = np.random.default_rng(7)
+    W = 0.5 * rng.standard_normal((d, d)) * (rng.random((d, d)) < 2 / d) * np.tri(d, k=-1).T
+    W[5, 3] = W[3, 5] = 0.4
+    score = kind(Moments.from_array(rng.standard_normal((2 * d, d))))
+    assert residuals.is_sparse(W)
+    value, gradient = score.value_and_gradient(W)
+    c = score.curvature(W)[1]
+    monkeypatch.setattr(residuals, "LARGE", d + 1)
+    expected, slopes = score.value_and_gradient(W)
+    # Sums of d terms, in another order.
+    assert value == pytest.approx(expected, rel=1e-13)
+    np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-11 * np.abs(slopes).max())
+    np.testing.assert_allclose(c, score.curvature(W)[1], rtol=1e-12)

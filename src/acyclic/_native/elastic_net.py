@@ -28,14 +28,16 @@ def elastic_nets(
     max_rounds: int = 1000,
     *,
     loops: bool = True,
+    around: bool = False,
     deadline: Deadline | None = None,
 ) -> Floats:
     """For every column j: argmin_b ½c_j bᵀQb + linear_jᵀb + Σ l1_ij|b_i| + Σ ridge_ij b_i² over lower ≤ b ≤ upper.
 
     All matrices are (d, d) and belong to the columns of the result; l1, lower and upper may be broadcast from one
     number, and then take no memory. ``tolerance`` bounds the last change of an entry, in units of the square root of
-    the objective. Without ``loops`` the diagonal of the result is 0. Columns are shared out over threads; the result
-    does not depend on them. Raises Stopped when the deadline passes.
+    the objective. Without ``loops`` the diagonal of the result is 0. With ``around``, ``linear`` has the slopes of the
+    quadratic and the linear terms at the start, not at zero. Columns are shared out over threads; the result does not
+    depend on them. Raises Stopped when the deadline passes.
 
     Examples
     --------
@@ -60,7 +62,7 @@ def elastic_nets(
     B = np.array(start.T, order="C")
     arrays = [Q, c, linear, l1, ridge, lower, upper, B]
     del linear, ridge
-    numbers, kernel = (tolerance, max_rounds, shared, loops), library().elastic_net
+    numbers, kernel = (tolerance, max_rounds, shared, loops, around), library().elastic_net
     edges = np.linspace(0, d, 4 * threads + 1).astype(int).tolist() if threads > 1 and d >= 64 else [0, d]
     run_parts(
         lambda part, flag: kernel(d, *part, *map(address, arrays), *numbers, flag),
@@ -102,7 +104,7 @@ def elastic_net(
         check(name, vector, FLOAT, (d,))
     b = start.copy()
     arrays = Q, _ONE, linear, l1, ridge, lower, upper, b
-    numbers, kernel = (tolerance, max_rounds, False, True), library().elastic_net
+    numbers, kernel = (tolerance, max_rounds, False, True, False), library().elastic_net
     run_kernel(
         lambda flag: kernel(d, 0, 1, *map(address, arrays), *numbers, flag),
         size=8 * d**2,  # one column may be given far more rounds than many are

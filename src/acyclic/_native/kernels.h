@@ -50,7 +50,8 @@ EXPORT void hash_values(int64_t d, int64_t n, const double *columns, uint64_t *h
 
 EXPORT int64_t elastic_net(int d, int first, int last, const double *Q, const double *c, const double *G,
                            const double *L1, const double *ridge, const double *lower, const double *upper, double *B,
-                           double tolerance, int max_rounds, int shared, int loops, const volatile int32_t *stop);
+                           double tolerance, int max_rounds, int shared, int loops, int around,
+                           const volatile int32_t *stop);
 
 EXPORT int select_parents(int d, int first, int last, const double *R, double n, double c, const double *unit,
                           const uint8_t *allowed, const uint8_t *required, int max_parents, int detours,

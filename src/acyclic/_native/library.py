@@ -32,7 +32,7 @@ SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "kernels_digest": (c_char_p, []),
     "strong_components": (c_int, [c_int, _ARRAY, _ARRAY, _ARRAY]),
     "hash_values": (None, [c_int64, c_int64, _ARRAY, _ARRAY]),
-    "elastic_net": (c_int64, [c_int] * 3 + [_ARRAY] * 8 + [c_double, c_int, c_int, c_int, _ARRAY]),
+    "elastic_net": (c_int64, [c_int] * 3 + [_ARRAY] * 8 + [c_double] + [c_int] * 4 + [_ARRAY]),
     "select_parents": (c_int, [c_int] * 3 + [_ARRAY, *_REGRESSION, c_int, c_int, _ARRAY, _ARRAY, _ARRAY]),
     "polish_order": (c_int, [c_int] + [_ARRAY] * 4 + [c_int, c_int, c_double, _ARRAY]),
     "order_search_open": (

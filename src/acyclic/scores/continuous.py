@@ -20,7 +20,8 @@ from scipy.linalg.lapack import dgetrf, dgetri, dgetri_lwork
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
-from acyclic.scores.residuals import residual_variances, variances_and_products
+from acyclic.graphs.staircase import Staircase
+from acyclic.scores.residuals import is_sparse, residual_variances, variances_and_products
 from acyclic.types import Floats
 
 
@@ -109,6 +110,10 @@ class _Likelihood(_Gaussian):
 
     def _jacobian(self, W: Floats) -> tuple[float, Floats]:
         """−log|det(I − W)| and its gradient (I − W)⁻ᵀ; both large where I − W is nearly singular."""
+        stairs = Staircase.find(W) if is_sparse(W) else None
+        if stairs is not None:
+            found = stairs.invert(W)
+            return (np.inf, np.zeros_like(W)) if found is None else (-found[0], found[1].T)
         # One factorisation serves both.
         M = np.asfortranarray(-W)
         M.flat[:: self.n_nodes + 1] += 1

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from scipy import sparse
 
 from acyclic.data.dependence import EXPLAINED
 from acyclic.data.moments import Moments
 from acyclic.types import Floats, Integers
 
+LARGE = 200
+"""Nodes from which on matrices of few edges are multiplied by their edges: below, whole products take no longer."""
+
+# The share of edges below which they do; an operation on one of them costs some ten in a product of whole matrices.
+_SHARE = 0.05
 # With more columns than this and fewer parents for each, residuals are computed column by column.
 _MANY, _SPARSE = 1000, 50
 
@@ -39,9 +47,24 @@ def _sparse_variances(covariance: Floats, weights: Floats) -> Floats:
 
 def variances_and_products(covariance: Floats, weights: Floats) -> tuple[Floats, Floats]:
     """The residual variances (d,), and S(I − W), (d, d), from which they and the gradients of scores follow."""
+    if is_sparse(weights):
+        return _sparse_products(covariance, weights)
     products = covariance @ weights
     np.subtract(covariance, products, out=products)
     return np.maximum(products.diagonal() - np.einsum("ij,ij->j", weights, products), 0.0), products
+
+
+def is_sparse(weights: Floats) -> bool:
+    """Whether so many columns have so few parents that products go by these, not by whole matrices."""
+    return len(weights) >= LARGE and bool(np.count_nonzero(weights) < _SHARE * weights.size)
+
+
+def _sparse_products(covariance: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """The same from the parents of each column alone."""
+    edges: Any = sparse.csr_array(weights.T)
+    products: Floats = edges @ covariance
+    np.subtract(covariance, products, out=products)
+    return np.maximum(products.diagonal() - np.einsum("ji,ij->i", weights, products), 0.0), products.T
 
 
 def noise_variances(moments: Moments, weights: Floats) -> tuple[Floats, Integers]:

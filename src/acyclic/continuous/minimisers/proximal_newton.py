@@ -7,6 +7,9 @@ on the true objective follows. In A = |W| the same holds with L1 weights in the 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import numpy as np
 
 from acyclic._native import elastic_nets
@@ -31,6 +34,12 @@ ON_THE_WAY = 1e-5
 NEAR = 1e-5
 """From a promise of this share on, steps are drawn out or shortened. Earlier that would lead to other minima."""
 
+MIXED = 5
+"""How many of the last steps are mixed."""
+
+WORTH = 0.1
+"""A mixture is taken if it brings at least this share of what the step promises; a whole step brings about half."""
+
 FARTHEST = 30.0
 """How many times its length a step may be drawn out."""
 
@@ -54,22 +63,76 @@ def proximal_newton(
     point = problem.at(state.reached, penalty)
     while state.inner_steps < max_steps:
         weights, total, size = point.weights, point.total, problem.score.size(point.objective)
-        target = _model_minimiser(problem, point, threads, monitor.deadline)
+        Q, c = problem.score.curvature(weights)
+        target = _model_minimiser(problem, point, Q, c, threads, monitor.deadline)
         slope = _promised(problem, point, target)
         if not slope < -tolerance * size:
             return point
         del point  # at large d the memory of its gradients counts
-        following = _line_search(problem, penalty, weights, total, target, slope, monitor.deadline)
+        near = slope > -NEAR * size
+        steps = Steps.of(state.memory).followed_by(weights, target) if near else Steps()
+        following = None
+        if len(steps.points) > 1:
+            mixed = problem.at(steps.mix(problem, Q, c), penalty)
+            following = mixed if mixed.total <= total + WORTH * slope else None
+            del mixed
         if following is None:
-            return problem.at(weights, penalty)
-        if following.weights is target and slope > -NEAR * size:
-            following = _rescaled(problem, penalty, weights, following, slope)
+            steps = Steps(steps.points[-1:], steps.targets[-1:])
+            following = _line_search(problem, penalty, weights, total, target, slope, monitor.deadline)
+            if following is None:
+                return problem.at(weights, penalty)
+            if near and following.weights is target:
+                following = _rescaled(problem, penalty, weights, following, slope)
         point = following
         del following, weights, target
-        state.step(point.weights)
+        state.step(point.weights, **steps.memory())
         monitor.tick(state, stage, point.objective, point.h, penalty.rho or penalty.alpha)
     state.shortfall = Fact.of(Ended.STEPS_SPENT, minimiser="proximal Newton", steps=max_steps)
     return point
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The last steps near a minimum: the points that they started from, and where the model has its minimum there."""
+
+    points: tuple[Floats, ...] = ()
+    targets: tuple[Floats, ...] = ()
+
+    @classmethod
+    def of(cls, memory: Mapping[str, Floats]) -> Steps:
+        """Those that a state remembers."""
+        count = sum(name.startswith("point") for name in memory)
+        return cls(*(tuple(memory[f"{name}{k}"] for k in range(count)) for name in ("point", "target")))
+
+    def memory(self) -> dict[str, Floats]:
+        """What a state has to remember."""
+        return {
+            f"{name}{k}": matrix
+            for name, some in (("point", self.points), ("target", self.targets))
+            for k, matrix in enumerate(some)
+        }
+
+    def followed_by(self, point: Floats, target: Floats) -> Steps:
+        """With one step more, and no more of them than are mixed."""
+        return Steps((*self.points, point)[-MIXED:], (*self.targets, target)[-MIXED:])
+
+    def mix(self, problem: Problem, Q: Floats, c: Floats) -> Floats:
+        """The mixture of the targets whose steps, in the same mixture, cancel best (Anderson 1965).
+
+        Steps that go back and forth, or creep on, tell together where they lead to. Lengths are measured by the
+        diagonal of the curvature. What the last target has at zero stays there.
+        """
+        last, scale = self.targets[-1], np.sqrt(np.maximum(np.outer(Q.diagonal(), c), 0.0))
+        moves = [(target - point) * scale for point, target in zip(self.points, self.targets, strict=True)]
+        apart = [(moves[-1] - move).ravel() for move in moves[:-1]]
+        normal = np.array([[float(a @ b) for b in apart] for a in apart])
+        along = np.array([float(a @ moves[-1].ravel()) for a in apart])
+        shares = np.linalg.lstsq(normal, along, rcond=1e-10)[0]
+        mixed = last.copy()
+        for share, target in zip(shares.tolist(), self.targets):
+            mixed += share * (target - last)
+        mixed[(last == 0) | (mixed * last < 0)] = 0
+        return problem.inside(mixed)
 
 
 def _promised(problem: Problem, point: Point, target: Floats) -> float:
@@ -136,15 +199,14 @@ def _check_if_long(problem: Problem, deadline: Deadline) -> None:
         deadline.check()
 
 
-def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Deadline) -> Floats:
+def _model_minimiser(problem: Problem, point: Point, Q: Floats, c: Floats, threads: int, deadline: Deadline) -> Floats:
     """Minimiser of the convex model around a point: one weighted elastic net for each column."""
-    Q, c = problem.score.curvature(point.weights)
     # Its square is what the model's value may miss: 1e-14 of what a weight of 1 changes, far below any tolerance.
     accuracy = 1e-7 * np.sqrt(float(np.mean(Q.diagonal() * c)))
     return elastic_nets(
         Q,
         c,
-        _linear_term(Q, c, point),
+        point.gradient,
         problem.l1_near(point),
         point.ridge,
         problem.least,
@@ -153,13 +215,6 @@ def _model_minimiser(problem: Problem, point: Point, threads: int, deadline: Dea
         accuracy,
         threads,
         loops=False,
+        around=True,
         deadline=deadline,
     )
-
-
-def _linear_term(Q: Floats, c: Floats, point: Point) -> Floats:
-    """Gradient of the score less that of the model's quadratic form, stored by columns, as the kernel wants it."""
-    by_column: Floats = point.weights.T @ Q
-    by_column *= -c[:, None]
-    by_column += point.gradient.T
-    return by_column.T
