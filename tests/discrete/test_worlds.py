@@ -225,3 +225,13 @@ def test_neither_the_order_of_columns_nor_their_units_choose_among_ties():
         found = acyclic.learn(given).graph.adjacency
         answers.add(found[np.ix_(np.argsort(places), np.argsort(places))].tobytes())
     assert len(answers) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curve_is_not_taken_for_noise_around_the_opposite_line(seed):
+    # A skewed effect looks like the cause in a line with skewed noise, and in that order no curve gains anything.
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=1000)
+    result = acyclic.learn(np.column_stack([x, x + 0.7 * x**2 + rng.normal(size=1000)]))
+    assert [edge[:2] for edge in result.graph.edges()] == [("x0", "x1")]
+    assert result.verdict.orientation is Orientation.CURVATURE

@@ -279,6 +279,8 @@ def choose_world(
     while others and not (deadline is not None and deadline.passed()):
         orders = [linear.order, linear.order[::-1]] if best is None else [found.order]
         chosen = _look_around(worlds, now, others, orders, worlds.room_for_lines(linear), deadline)
+        if chosen is None and best is not None:
+            chosen = _look_back(worlds, found, others, deadline)
         if chosen is None:
             break
         world, order = chosen
@@ -341,6 +343,19 @@ def _look_around(
     if most <= log(worlds.parents.n):
         return None
     return next((world, order) for gain, world, order in met if gain >= _NEARLY * most)
+
+
+def _look_back(
+    worlds: Worlds, found: FoundGraph, others: list[World], deadline: Deadline | None
+) -> tuple[World, Integers] | None:
+    """A world that is better than an answer in the very opposite order, and that order.
+
+    What a curve does to its effect looks like noise of another shape around a line from effect to cause: in the order
+    of that answer nothing is left to be gained.
+    """
+    order = found.order[::-1]
+    better = (w for w in others if worlds.look(w, order, deadline) < found.score - log(worlds.parents.n))
+    return next(((world, order) for world in better), None)
 
 
 def _distinct(orders: Sequence[Integers]) -> list[Integers]:
