@@ -299,6 +299,8 @@ class Unreached(StrEnum):
     KNOWLEDGE = "knowledge"
     WORLD = "world"
     """Categories, curves, or noise whose shape orients edges."""
+    VARIANCES = "variances"
+    """Directions rest on equal noise variances, which differ beyond chance."""
     ROWS = "rows"
     COLUMNS = "columns"
     DRAWS = "draws"

@@ -28,7 +28,7 @@ def draw_shares(seed, d):
 @pytest.mark.parametrize("seed", range(5))
 def test_both_directions_add_up_and_pairs_have_one_probability(seed):
     edge, learned, decided = draw_shares(seed, 9)
-    joined, pointed = calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False, dear=2.0))
+    joined, pointed = calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False))
     assert np.array_equal(joined, joined.T) and (joined >= 0).all() and (joined <= 1).all()
     assert pointed + pointed.T == pytest.approx(np.ones((9, 9)))
 
@@ -37,7 +37,7 @@ def test_the_order_of_columns_makes_no_difference():
     edge, learned, decided = draw_shares(0, 9)
     turned = [matrix[::-1, ::-1] for matrix in (edge, learned, decided)]
     one, other = (
-        calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False, dear=2.0))
+        calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False))
         for edge, learned, decided in ((edge, learned, decided), turned)
     )
     for here, there in zip(one, other):
@@ -48,14 +48,13 @@ def test_the_order_of_columns_makes_no_difference():
 @pytest.mark.parametrize("n", ROWS)
 @pytest.mark.parametrize("certain", [0.7, 1.0])
 @pytest.mark.parametrize("by_variances", [False, True])
-@pytest.mark.parametrize("dear", [0.0, 12.0])
-def test_a_pair_that_more_draws_join_is_likelier_joined(n, d, certain, by_variances, dear):
+def test_a_pair_that_more_draws_join_is_likelier_joined(n, d, certain, by_variances):
     learned = np.zeros((d, d), dtype=bool)
     learned[0, 1:] = True
     edge = np.where(learned, certain, 0.0)
     drawn, others = [0.2, 0.5, 0.8], [0.0, 0.1, 0.3, 0.6, 0.95]
     edge[0, 1:4], edge[1, 2:7] = drawn, others
-    known = Known(edge, 50, learned, learned, learned, n, by_variances=by_variances, dear=dear)
+    known = Known(edge, 50, learned, learned, learned, n, by_variances=by_variances)
     joined = calibrate(known).joined
     assert (np.diff(joined[0, 1:4]) > 0).all() and (np.diff(joined[1, 2:7]) > 0).all()
 
@@ -65,9 +64,9 @@ def test_what_is_known_tells_directions_that_are_decided_from_those_that_are_not
     said = [Orientation.INDEPENDENCE, Orientation.CONTESTED, Orientation.UNDETERMINED]
     support = dict(zip([("a", "b"), ("b", "c"), ("c", "d")], said))
     verdict = SimpleNamespace(support=support, orientation=Orientation.INDEPENDENCE)
-    known = Known.of(graph.adjacency.astype(float), 50, graph, verdict, 500, worth=7.0)
+    known = Known.of(graph.adjacency.astype(float), 50, graph, verdict, 500)
     assert np.argwhere(known.oriented).tolist() == [[0, 1], [1, 2]] and np.argwhere(known.firm).tolist() == [[0, 1]]
-    assert known.dear == pytest.approx(np.log(500) + 2 * np.log(4) - 7) and not known.by_variances
+    assert not known.by_variances
     pointed = calibrate(known).pointed
     assert pointed[0, 1] > pointed[1, 2] > 0.5
 
@@ -105,6 +104,7 @@ OBSTACLES = {
     Unreached.METHOD: lambda: bootstrap("ges", DATA.X, 2),
     Unreached.SETTINGS: lambda: bootstrap(make_learner("auto").set_params(penalty="bic"), DATA.X, 2),
     Unreached.KNOWLEDGE: lambda: bootstrap("auto", DATA.X, 2, knowledge=acyclic.Knowledge(forbidden=[("x0", "x1")])),
+    Unreached.VARIANCES: lambda: bootstrap("auto", acyclic.simulate(8, 300, variances=(0.7, 1.4), random_state=2).X, 2),
     Unreached.ROWS: lambda: bootstrap("auto", DATA.X[:70], 2),
     Unreached.COLUMNS: lambda: bootstrap("auto", DATA.X[:, :4], 2),
     Unreached.DRAWS: lambda: bootstrap("auto", DATA.X, 2),

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.random import SeedSequence, default_rng
 
-from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.reading import stays_elsewhere
 from acyclic.data.table import Table
@@ -24,7 +23,6 @@ from acyclic.graphs.dag import Dag
 from acyclic.graphs.reachability import add_edge
 from acyclic.graphs.showing import Shown
 from acyclic.judging import words
-from acyclic.judging.deciding import find_worth
 from acyclic.learners.base import COMMON, DagLearner
 from acyclic.ranges import (
     ANYTHING,
@@ -559,9 +557,7 @@ def _calibrate(found: Bootstrap, table: Table, first: Fit, *, informed: bool) ->
     if obstacle is not None:
         return replace(found, notes=(*found.notes, obstacle))
     assert first.verdict is not None
-    moments, graph = table.moments, first.graph
-    worth = find_worth(moments, graph.weights, Mask.unrestricted(graph.n_nodes))
-    likely = calibrate(Known.of(found.edge, found.draws, graph, first.verdict, float(moments.n), worth))
+    likely = calibrate(Known.of(found.edge, found.draws, first.graph, first.verdict, float(table.moments.n)))
     found = replace(found, probability=likely.joined, direction_probability=likely.pointed)
     missed = found.missed(TELLING)
     if not missed:

@@ -4,10 +4,9 @@ How often an edge comes back when rows are drawn again is no probability that it
 chance looks like an edge; what the search misses in the table it misses in the draws. Two logistic regressions, fitted
 on simulated tables, make good for that. The first says how likely an edge joins two columns, from the share of draws
 that have it, whether the answer has it, n, d, and what the answer looks like: how many edges it has, how sure those
-are, how many others the draws offer, how many pairs are open, and by how much edges cost more than the table makes of
-them, which tells how common small effects are. The second says how likely an edge, if there is one, points this way,
-from the draws and from whether the answer's direction is decided; each of its terms changes its sign with the
-direction, so that both ways add up to 1.
+are, how many others the draws offer and how many pairs are open, which tells how common small effects are. The second
+says how likely an edge, if there is one, points this way, from the draws and from whether the answer's direction is
+decided; each of its terms changes its sign with the direction, so that both ways add up to 1.
 
 `benchmarks/calibration.py` makes the coefficients, and checks them on other kinds of tables. They are not used beyond
 the tables that they were fitted on: see `find_obstacle`.
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.special import gammaincc
 
 from acyclic.data.table import Table
 from acyclic.facts import Fact, Orientation, Remark, Unreached
@@ -26,7 +26,6 @@ from acyclic.graphs.dag import Dag
 from acyclic.judging.verdict import Verdict
 from acyclic.learners.auto import has_categories
 from acyclic.learners.categorical import can_count
-from acyclic.scores.local import price_of_parent
 from acyclic.types import Bools, Floats
 
 __all__ = ["Known", "Probabilities", "calibrate", "describe_directions", "describe_pairs", "find_obstacle"]
@@ -35,30 +34,31 @@ __all__ = ["Known", "Probabilities", "calibrate", "describe_directions", "descri
 ROWS, ROWS_PER_COLUMN, COLUMNS, FEWEST_DRAWS = (80, 20_000), 5, (6, 60), 40
 _METHODS = ("auto", "order-search")
 _ORIENTATIONS = (Orientation.INDEPENDENCE, Orientation.EQUAL_VARIANCES, Orientation.NO_EDGE)
-# 147735 pairs of 300 tables.
+# Equal variances that are less likely than this are none.
+_STRAINED = 0.01
+# 130410 pairs of 263 tables.
 JOINED = np.array(
     [
-        -1.6270, 0.6482, 0.8354, 0.0479, -0.5926, -0.7054, -0.4720, -0.4761, -0.0235, -0.0992,
-        0.0701, -0.6615, 1.1452, -0.4928, -0.0905, -0.9674, -0.2556, -0.4501, -0.0228, 1.5245,
-        0.1533, 0.0862, -0.0733, -0.4916, 0.7023, -1.0038, -0.1788, 0.3760,
+        -0.0027, 0.8333, 0.3928, 0.4717, -0.5651, 0.0360, -0.6906, -0.2769, 0.0271, -0.1307,
+        0.1684, -0.2657, 1.7130, 0.2284, 0.1610, 0.3605, 0.1157, -0.4157, 1.2642, 0.6834,
+        -0.8447, -0.3446, 0.6376,
     ]
 )  # fmt: skip
 """Coefficients of `describe_pairs`."""
-# 14487 pairs of the same tables that are joined in truth and in some draw.
+# 12714 pairs of the same tables that are joined in truth and in some draw.
 POINTED = np.array(
     [
-        0.4085, -0.1775, 0.0171, 0.0046, 0.3349, 0.1603, 0.5601, 0.3217, 0.3897, -0.7428,
-        -0.2083, -0.2154, 0.9616, -0.3312, -0.2154, 0.0373, -0.0031, 0.0157, -0.2219, -0.8434,
-        3.7669, -0.5199, 1.2289, -1.1611, 0.1614,
+        0.2426, -0.0564, -0.0457, 0.2180, 0.6239, 0.5244, 0.4942, 0.0770, -0.0164, -0.9534,
+        0.8290, -1.1577, 2.3061, 0.1282, -1.1577,
     ]
 )  # fmt: skip
 """Coefficients of `describe_directions`."""
 
 # Which terms of the first regression are multiples of the log-odds of the share.
-_WITH_SHARE = [1, 8, 9, 10, 14, 17, 20, 22]
+_WITH_SHARE = [1, 8, 9, 10, 14, 17]
 # Where, in log-odds of the share, the slope changes.
 _BENDS = (-2.0, 0.0, 2.0)
-# The bends take 0.48 from it at most.
+# The bends take 0.51 from it at most.
 _LEAST_SLOPE = 0.6
 
 
@@ -85,8 +85,6 @@ class Known:
         Rows.
     by_variances : bool
         Whether equal noise variances orient the answer, rather than conditional independence.
-    dear : float
-        By how much an edge costs more than the table makes of it: the more, the commoner small effects are.
     """
 
     edge: Floats
@@ -96,20 +94,18 @@ class Known:
     firm: Bools
     n: float
     by_variances: bool
-    dear: float
 
     @classmethod
-    def of(cls, edge: Floats, draws: int, graph: Dag, verdict: Verdict, n: float, worth: float) -> Self:
-        """From shares, the answer, and what the table makes of an edge: `acyclic.judging.deciding.find_worth`."""
+    def of(cls, edge: Floats, draws: int, graph: Dag, verdict: Verdict, n: float) -> Self:
+        """From shares, and the answer with its verdict."""
         at, learned = {name: k for k, name in enumerate(graph.names)}, graph.adjacency
         oriented, firm = learned.copy(), np.zeros_like(learned)
         for (source, target), support in verdict.support.items():
             place = at[source], at[target]
             oriented[place] &= support is not Orientation.UNDETERMINED
             firm[place] = learned[place] and support.is_decided
-        dear = max(price_of_parent("ebic", n, len(edge)) - worth, 0.0)
         by_variances = verdict.orientation is Orientation.EQUAL_VARIANCES
-        return cls(edge, draws, learned, oriented, firm, n, by_variances, dear)
+        return cls(edge, draws, learned, oriented, firm, n, by_variances)
 
 
 def calibrate(known: Known) -> Probabilities:
@@ -130,21 +126,19 @@ def calibrate(known: Known) -> Probabilities:
 
 
 def describe_pairs(known: Known) -> Floats:
-    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 28)."""
+    """What the first regression knows of each pair i < j: (d (d − 1) / 2, 23)."""
     d = len(known.edge)
     above = np.triu_indices(d, 1)
     share, there = (known.edge + known.edge.T)[above], (known.learned | known.learned.T)[above].astype(float)
     L = _logit(share, known.draws)
     rows, columns, few, sure, offered, doubtful = _describe_table(share, there, known.draws, known.n, d)
-    one, by_variances, dear = np.ones_like(L), known.by_variances, known.dear / 4
+    one, by_variances = np.ones_like(L), known.by_variances
     terms = (
         *(one, L, there),
         *(one * rows, one * columns, one * few, one * sure, one * offered),
         *(L * rows, L * sure, L * offered, there * rows, there * sure),
         *(one * by_variances, L * by_variances, there * by_variances),
         *(one * doubtful, L * doubtful, there * doubtful),
-        *(one * dear, L * dear, there * dear),
-        *(L * few, there * few),
         # What more draws add is not the same everywhere between none and all.
         *(np.maximum(L - bend, 0.0) for bend in _BENDS),
         L * there,
@@ -153,14 +147,13 @@ def describe_pairs(known: Known) -> Floats:
 
 
 def describe_directions(known: Known) -> Floats:
-    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 25), odd under a swap of both."""
+    """What the second regression knows of i → j for each pair i < j: (d (d − 1) / 2, 15), odd under a swap of both."""
     d = len(known.edge)
     above = np.triu_indices(d, 1)
     both = known.edge + known.edge.T
     this_way = np.divide(known.edge, both, out=np.full_like(both, 0.5), where=both > 0)[above]
     share, there = both[above], (known.learned | known.learned.T)[above].astype(float)
-    rows, _, few, sure, _, doubtful = _describe_table(share, there, known.draws, known.n, d)
-    loose, dear = 0.7 - known.firm.sum() / max(known.learned.sum(), 1), known.dear / 4
+    rows, _, few, sure, *_ = _describe_table(share, there, known.draws, known.n, d)
     D = _logit(this_way, known.draws * share)
     drawn, firm = (each.astype(float)[above] - each.T.astype(float)[above] for each in (known.oriented, known.firm))
     often = share - 0.5
@@ -169,10 +162,7 @@ def describe_directions(known: Known) -> Floats:
     of_draws = D, D * rows, D * few, D * sure, D * often, left_open
     of_answer = drawn, drawn * rows, drawn * sure, drawn * often
     of_lead = firm, firm * rows, firm * known.by_variances
-    of_table = D * dear, drawn * dear, left_open * dear, *(each * loose for each in (D, drawn, firm))
-    of_doubt = *(each * doubtful for each in (D, drawn, firm)), firm * dear
-    by_variances = D * known.by_variances, drawn * known.by_variances
-    return np.column_stack([*of_draws, *of_answer, *by_variances, *of_lead, *of_table, *of_doubt])
+    return np.column_stack([*of_draws, *of_answer, D * known.by_variances, drawn * known.by_variances, *of_lead])
 
 
 def _describe_table(share: Floats, there: Floats, draws: int, n: float, d: int) -> tuple[float, ...]:
@@ -211,6 +201,11 @@ def find_obstacle(table: Table, verdict: Verdict | None, draws: int, *, informed
         return _unreached(Unreached.KNOWLEDGE)
     if has_categories(table) or can_count(table) or verdict.orientation not in _ORIENTATIONS:
         return _unreached(Unreached.WORLD)
+    ratio = verdict.details.get("equal variances: likelihood ratio", 0.0)
+    by_variances = verdict.orientation is Orientation.EQUAL_VARIANCES
+    # A wrong assumption gives the same wrong edges in every draw. This likelihood ratio is χ² if it is right.
+    if by_variances and gammaincc((d - 1) / 2, float(ratio) / 2) < _STRAINED:
+        return _unreached(Unreached.VARIANCES)
     for why, value, (least, most) in (
         (Unreached.ROWS, n, (max(ROWS[0], ROWS_PER_COLUMN * d), ROWS[1])),
         (Unreached.COLUMNS, d, COLUMNS),

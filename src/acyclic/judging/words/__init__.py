@@ -323,6 +323,7 @@ _UNREACHED = {
     Unreached.SETTINGS: "the rule for that was fitted on runs with the usual penalty and no threshold",
     Unreached.KNOWLEDGE: "the rule for that was fitted on runs without prior knowledge",
     Unreached.WORLD: "the rule for that was fitted on linear models of numbers whose noise is normal",
+    Unreached.VARIANCES: "directions rest on equal noise variances, and these differ by more than chance",
     Unreached.ROWS: "the rule for that was fitted on {least:g} to {most:g} rows, and there are {value:g}",
     Unreached.COLUMNS: "the rule for that was fitted on {least:g} to {most:g} columns, and there are {value:g}",
     Unreached.DRAWS: "that takes {least:g} draws at least, and there are {value:g}",
