@@ -6,7 +6,8 @@ doubled variables, the published schedule. Yardstick for GOLEM: 100 000 Adam ste
     python benchmarks/solvers.py [--sizes 30 50] [--golem 100] [--warm 100] [--large 500 1000] [--seed 0]
 
 At d = 100 the yardsticks take many minutes: --sizes 100. ``--warm`` starts GOLEM and the central path from zero and
-from each other's ends; ``--large`` fits both from zero without a yardstick, on ``--threads`` threads.
+from each other's ends; ``--large`` fits both, or one of ``--learners``, from zero without a yardstick, on ``--threads``
+threads.
 """
 
 import argparse
@@ -151,9 +152,9 @@ def warm(d, seed):
         fit_from(name, data, ends[other])
 
 
-def large(d, seed, threads):
+def large(d, seed, threads, names):
     data = acyclic.simulate(n_nodes=d, n=1000, random_state=seed)
-    for name in LEARNERS:
+    for name in names:
         print(f"{name} d = {d}, {threads} threads: ", end="", flush=True)
         fit_from(name, data, threads=threads)
 
@@ -164,6 +165,7 @@ if __name__ == "__main__":
     parser.add_argument("--golem", type=int, nargs="*", default=[30])
     parser.add_argument("--warm", type=int, nargs="*", default=[])
     parser.add_argument("--large", type=int, nargs="*", default=[])
+    parser.add_argument("--learners", nargs="+", default=list(LEARNERS), choices=list(LEARNERS))
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
@@ -177,4 +179,4 @@ if __name__ == "__main__":
         for size in chosen.warm:
             warm(size, chosen.seed)
         for size in chosen.large:
-            large(size, chosen.seed, chosen.threads)
+            large(size, chosen.seed, chosen.threads, chosen.learners)

@@ -163,6 +163,11 @@ class TestSparse:
         found = sparse_geometric(sparse.csr_array(np.full((3, 3), 2.0)), most=20)
         assert found.bound == np.inf and np.isfinite(found.value)
 
+    @pytest.mark.parametrize("B", [np.eye(1), np.array([[0.0, 1.0], [1.0, 0.0]])], ids=["loop", "cycle"])
+    def test_where_the_norm_is_exactly_one_the_bound_is_infinite_too(self, B):
+        found = sparse_geometric(sparse.csr_array(B), most=10)
+        assert (found.value, found.bound, found.order) == (10.0, np.inf, 10)
+
     @pytest.mark.parametrize(
         ("wrong", "options"),
         [

@@ -120,6 +120,12 @@ def test_time_that_runs_out_ends_it_after_the_case_under_way(plan, store, comput
     assert spent.computed == 3 == len(store) and not spent.interrupted and spent.checks[0].standing is UNDECIDED
 
 
+def test_a_limit_of_seconds_holds_for_the_cases_of_a_budget(plan, store, computed, claim):
+    claim(level(10, "exponential", 8.0, 12.0))
+    spend([plan], store, Deadline(60), time_limit=7.5)
+    assert {case.time_limit for case in computed} == {7.5}
+
+
 def test_ctrl_c_keeps_the_rows(plan, store, computed, claim, monkeypatch):
     claim(level(10, "exponential", 8.0, 12.0))
     answer = runner.compute

@@ -117,7 +117,7 @@ def reproduce(
         if published is not None:
             output.say(f"{store.read_parquet(published)} results were taken over from {published}.")
         if seconds is not None:
-            tally: Tally | None = _spend(plans, store, seconds, sizes, output, **how)
+            tally: Tally | None = _spend(plans, store, seconds, sizes, output, time_limit=time_limit, **how)
             cases = [record.case for plan in plans for some in plan.records(store).values() for record in some]
         else:
             tally = None if draw else _compute(cases, store, output, **how)

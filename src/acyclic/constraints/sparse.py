@@ -90,8 +90,10 @@ def _component(A: Any, drop: float, most: int) -> Sparse:
         value += float(power.trace())
         if not value < inf:
             break
-    left = _after(power, norm) if power.nnz else 0.0
-    bound = (left + dropped / (1 - norm)) if norm < 1 else (0.0 if not power.nnz and dropped == 0 else inf)
+    if norm < 1:
+        bound = (_after(power, norm) if power.nnz else 0.0) + dropped / (1 - norm)
+    else:
+        bound = inf if power.nnz or dropped else 0.0
     # The similarity, taken back: entry (i, j) of the gradient is that of the power at (j, i).
     gradient = sparse.csr_array(sparse.diags_array(1 / scale) @ slopes.T @ sparse.diags_array(scale))
     return Sparse(value, gradient, bound, i)

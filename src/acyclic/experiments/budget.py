@@ -36,6 +36,7 @@ def spend(
     deadline: Deadline,
     *,
     nodes: Sequence[int] = (),
+    time_limit: float | None = None,
     callback: Callable[[Check, int], object] | None = None,
     **how: Any,
 ) -> Spent:
@@ -51,6 +52,8 @@ def spend(
     deadline : Deadline
     nodes : sequence of int
         Only claims on graphs of these sizes.
+    time_limit : float, optional
+        Seconds for each case.
     callback : callable, optional
         Called with the claim that is next and the number of its cases.
     **how
@@ -62,7 +65,7 @@ def spend(
         waiting = undecided(_checks(plans, store), store, deadline.left(), nodes)
         if not waiting:
             break
-        cases = next_cases(waiting[0], plans, store)
+        cases = next_cases(waiting[0], plans, store, time_limit)
         if callback:
             callback(waiting[0], len(cases))
         tally = run(cases, store, deadline=deadline, **how)
@@ -111,11 +114,12 @@ def _size(check: Check) -> float:
     return max(float(setting.data.get("n_nodes", 0)) for _, setting in check.settings)
 
 
-def next_cases(check: Check, plans: Sequence[Plan], store: Store) -> list[Case]:
+def next_cases(check: Check, plans: Sequence[Plan], store: Store, time_limit: float | None = None) -> list[Case]:
     """The runs that a claim rests on, up to as many as it takes or to twice those that are there, run by run."""
     keys = {setting.key for _, setting in check.settings}
     least = _least_runs(check, store.seconds())
     runs = check.enough if least < check.enough else 2 * least
     names = {plan for plan, _ in check.settings}
-    wanted = [case for plan in plans if plan.name in names for case in plan.cases(runs) if case.setting in keys]
+    planned = (case for plan in plans if plan.name in names for case in plan.cases(runs, time_limit=time_limit))
+    wanted = [case for case in planned if case.setting in keys]
     return store.missing(wanted)

@@ -85,6 +85,7 @@ class Golem(ContinuousLearner):
     """
 
     method = "golem"
+    version = 2
     RANGES: ClassVar[Mapping[str, Range]] = {
         "noise": one_of(*PUBLISHED_L1),
         "loss": one_of("likelihood", "colide"),
