@@ -84,6 +84,8 @@ class Orientation(StrEnum):
     """What the method rests on, by so little that a graph whose score is nearly as good turns the edge."""
     UNSTEADY = "unsteady"
     """What the method rests on, but draws of the rows turn the edge nearly as often as not."""
+    UNSETTLED = "unsettled"
+    """What the method rests on, but independent searches ended apart, and one of them with the edge turned."""
     NO_EDGE = "no-edge"
 
     @property
@@ -94,7 +96,7 @@ class Orientation(StrEnum):
     @property
     def is_decided(self) -> bool:
         """Whether an edge has a direction that can be defended, so that it is drawn with an arrowhead."""
-        loose = (Orientation.UNDETERMINED, Orientation.UNSTEADY, Orientation.NO_EDGE)
+        loose = (Orientation.UNDETERMINED, Orientation.UNSTEADY, Orientation.UNSETTLED, Orientation.NO_EDGE)
         return not self.is_near_tie and self not in loose
 
     @property

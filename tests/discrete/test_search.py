@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import acyclic
 from acyclic._native import OrderChain
 from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
@@ -559,3 +560,15 @@ def test_penalty_is_resolved_and_reported():
     for search in (search_orders, search_graph):
         found = search(moments, penalty="strong", effort=0.01)
         assert found.penalty == price_of_parent("strong", 100, 5) == 2 * np.log(100)
+
+
+def test_chains_that_end_apart_oppose_what_they_would_turn():
+    # Thirty columns of mean degree 8, with work for the first chains only.
+    data = acyclic.simulate(30, 300, graph="ER4", scheme="iscm", random_state=4)
+    moments = Moments.from_array(data.X, names=data.names)
+    hasty, patient = (search_orders(moments, effort=effort, threads=1) for effort in (0.02, 1.0))
+    assert hasty.rivals.agreeing < 2 and hasty.generations == 0
+    opposed = hasty.rivals.opposed
+    assert opposed.shape == (30, 30) and opposed[hasty.weights != 0].any()
+    assert patient.generations or patient.rivals.agreeing > 1
+    assert patient.rivals.opposed is None

@@ -235,6 +235,20 @@ def test_an_edge_that_a_near_class_turns_is_compelled_but_contested():
     )
 
 
+def test_what_another_end_of_the_search_turns_is_not_settled():
+    opposed = np.zeros((6, 6), dtype=bool)
+    opposed[0, 2] = opposed[2, 3] = opposed[4, 5] = True
+    met = rivals([50.0, 50.0, 1.8, 0.0], proved=False, chains=3, opposed=opposed)
+    support = judged_beside(met).verdict.support
+    assert support == {
+        ("x0", "x2"): Orientation.UNSETTLED,
+        ("x1", "x2"): Orientation.INDEPENDENCE,
+        ("x2", "x3"): Orientation.CONTESTED,
+        ("x4", "x5"): Orientation.UNDETERMINED,
+    }
+    assert not Orientation.UNSETTLED.is_decided and not Orientation.UNSETTLED.is_near_tie
+
+
 def test_a_method_that_claims_directions_has_near_ties_too():
     support = judged_beside(rivals([1.8, 50.0, 50.0, 0.2]), orientation=Orientation.EQUAL_VARIANCES).verdict.support
     assert list(support.values()) == [

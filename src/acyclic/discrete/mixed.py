@@ -100,6 +100,8 @@ def polish_mixed(
     found = FoundGraph(
         order, fitted.slopes(worlds.rows), total, worlds.parents.penalty, (total,), 0, 0, _outward(ahead, worlds), end
     )
+    if found.rivals is not None and rivals is not None:
+        found = replace(found, rivals=replace(found.rivals, opposed=rivals.opposed))
     return Answer(chosen, found, fitted), totals
 
 

@@ -37,6 +37,9 @@ class Rivals:
         nodes; NaN where there is no edge, or where it was not looked for.
     alternatives : tuple of Alternative
         Graphs of other classes within log n of the best score, best first.
+    opposed : ndarray of bool, shape (d, d), optional
+        Entry (i, j): whether an independent chain ended with j → i, where no two of them ended alike and there was no
+        work left to go on from what they found. None where that is not so.
     """
 
     proved: bool
@@ -46,3 +49,4 @@ class Rivals:
     turned: Floats
     left_out: Floats
     alternatives: tuple[Alternative, ...]
+    opposed: Bools | None = None

@@ -539,7 +539,7 @@ class _Search:
         except KeyboardInterrupt:
             end = Fact.of(Ended.INTERRUPTED)
             order, adjacency, score = self.answer()
-        rivals = None
+        rivals, opposed = None, self.find_opposed()
         try:
             look = self.budget > 0 and (not end.kind.stopped or (self.cut and end.kind is Ended.TIME_LIMIT))
             for left in reversed(range(_SURVEYS if look else 0)):
@@ -554,10 +554,26 @@ class _Search:
             end, rivals = self.explain(stop), None
         except KeyboardInterrupt:
             end, rivals = Fact.of(Ended.INTERRUPTED), None
-        if rivals is not None and self.by_class and self.free:
-            order, adjacency, rivals = self.choose_member(order, adjacency, rivals)
+        if rivals is not None:
+            rivals = replace(rivals, opposed=opposed)
+            if self.by_class and self.free:
+                order, adjacency, rivals = self.choose_member(order, adjacency, rivals)
         outward = np.ix_(self.back, self.back)
         return self.canon[order], adjacency[outward], score, rivals, end
+
+    def find_opposed(self) -> Bools | None:
+        """See Rivals: what chains that ended apart would turn, before they are used for the look around."""
+        alike = sum(score <= self.best[0] + TIE for score in self.reached)
+        if self.generations or len(self.chains) < 2 or alike > 1 or self.budget == 0:
+            return None
+        found = np.zeros((self.d, self.d), dtype=bool)
+        for chain in self.chains:
+            score, end = chain.best()
+            if score < inf:
+                chain.start(end)
+                graph = chain.parents()
+                found |= (find_cpdag(graph).arcs if self.by_class else graph).T
+        return found[np.ix_(self.back, self.back)]
 
     def choose_member(self, order: Order, adjacency: Bools, rivals: Rivals) -> tuple[Order, Bools, Rivals]:
         """The member of the class that its columns choose: which one a search ends in is a matter of rounding.

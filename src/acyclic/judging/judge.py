@@ -112,7 +112,8 @@ def judge(table: Table, mask: Mask, found: Found) -> Judged:
     worth = None if paid is None else find_worth(table.moments, final, mask)
     firm = decided_beyond(table.moments, paid, worth)
     near_ties = None if rivals is None else rivals.turned <= firm
-    support = orient_edges(graph, mask, found.orientation, near_ties, found.by_edge)
+    opposed = None if rivals is None else rivals.opposed
+    support = orient_edges(graph, mask, found.orientation, near_ties, found.by_edge, opposed)
     margins = {} if rivals is None else _name_margins(graph, rivals)
     verdict = Verdict(
         method=found.method,
@@ -146,7 +147,7 @@ def keep_rivals(rivals: Rivals | None, answer: Bools, graph: Bools) -> Rivals | 
     if rivals is None or not (answer & ~graph).any():
         return rivals
     turned, left_out = (np.where(graph, margins, nan) for margins in (rivals.turned, rivals.left_out))
-    return Rivals(False, 0, 0, nan, turned, left_out, ())
+    return Rivals(False, 0, 0, nan, turned, left_out, (), rivals.opposed)
 
 
 def obey(weights: Floats, mask: Mask) -> tuple[Floats, list[Fact[Caution]]]:
@@ -174,13 +175,14 @@ def orient_edges(
     orientation: Orientation,
     near_ties: Bools | None = None,
     by_edge: Mapping[tuple[int, int], Orientation] = MappingProxyType({}),
+    opposed: Bools | None = None,
 ) -> dict[Pair, Orientation]:
     """What orients each edge.
 
     Prior knowledge where it requires the edge or forbids its reverse, or where that follows within the equivalence
     class; independence where the class compels it; else what the method rests on, for this edge or for all, which is
     nothing where it claims the class only. An edge among ``near_ties``, which a graph that is nearly as good turns, is
-    told apart from those that are firm.
+    told apart from those that are firm, and so is one that is ``opposed`` by another end of the search.
     """
     compelled_edges = find_compelled(graph)
     stated = graph.adjacency & (mask.required | ~mask.allowed.T)
@@ -195,6 +197,8 @@ def orient_edges(
             found = Orientation.KNOWLEDGE
         if near_ties is not None and near_ties[i, j] and found is not Orientation.UNDETERMINED:
             found = tie
+        elif opposed is not None and opposed[i, j] and found is not Orientation.UNDETERMINED:
+            found = Orientation.UNSETTLED
         support[graph.names[i], graph.names[j]] = Orientation.KNOWLEDGE if stated[i, j] else found
     return support
 

@@ -120,6 +120,7 @@ ORIENTATIONS = {
     Orientation.UNDETERMINED: "nothing fixes them: each could point the other way",
     Orientation.NEAR_TIE: "they are near-ties: another graph whose score is nearly as good turns them",
     Orientation.UNSTEADY: "draws of the rows turn them nearly as often as not",
+    Orientation.UNSETTLED: "independent searches ended apart, and one of them turns them",
     Orientation.NO_EDGE: "there is no edge to orient",
 }
 # What one edge rests on, in a table.
@@ -139,6 +140,7 @@ SUPPORTS = {
     Orientation.UNDETERMINED: "nothing (reversible)",
     Orientation.NEAR_TIE: "a near-tie; another graph within {turned:.2g} turns it",
     Orientation.UNSTEADY: "too little: draws turn it",
+    Orientation.UNSETTLED: "too little: another search turns it",
     Orientation.NO_EDGE: "",
 }
 
