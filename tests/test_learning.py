@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import acyclic
+from acyclic.data.moments import Moments
 from acyclic.errors import InputError, KnowledgeError
 from acyclic.facts import Caution, Empty, Ended, Fact, Note, Orientation
+from acyclic.scores.equal_variances import EqualVariances
 from acyclic.scores.local import bic_of_weights
 
 
@@ -285,3 +287,14 @@ def test_few_rows_get_more_than_a_descent():
     assert plain.verdict.orientation is more.verdict.orientation is Orientation.EQUAL_VARIANCES
     moments = acyclic.Moments.from_array(table)
     assert bic_of_weights(moments, more.graph.weights, "equal") < bic_of_weights(moments, plain.graph.weights, "equal")
+
+
+@pytest.mark.parametrize(("seed", "d", "n", "graph"), [(3008, 11, 918, "SF1"), (3025, 10, 527, "SF2")])
+def test_equal_variances_that_take_many_edges_more_are_not_believed(seed, d, n, graph):
+    data = acyclic.simulate(d, n, graph=graph, scheme="dao", random_state=seed)
+    first = acyclic.EqualVariance().fit(data.X).causal_graph_
+    # The residuals of that graph pass the test of equal variances, but only with edges that nothing else needs.
+    assert EqualVariances.of(Moments.from_array(data.X), first.weights).accepted
+    result = acyclic.learn(data.X)
+    assert result.verdict.orientation is Orientation.INDEPENDENCE
+    assert result.graph.n_edges <= data.graph.n_edges < first.n_edges

@@ -55,22 +55,25 @@ LARGEST_SEARCH = 500
 # than a descent.
 FEW_ROWS_PER_COLUMN, LARGEST_CONTINUOUS = 5, 50
 EFFORT_FEW_ROWS = 0.1
+# Edges more speak against equal variances only where there is room for many of them, and where the variance of each
+# column by itself is told well: with fewer columns or rows true graphs that are nearly complete lost to sparser ones.
+FEWEST_TO_COUNT, ROWS_TO_COUNT = 6, 20
 
 
 class Auto(DagLearner):
     """Learn a DAG by what the table allows: the data decide which assumption orients its edges.
 
     First a graph is learned under equal noise variances (order, polish, selection, and a search over orders up to 500
-    columns). If the residual variances of that graph agree with each other, and no curve explains more, it is the
-    answer, and its directions rest on this. Otherwise units carry no information about directions: the best graph under
-    the Gaussian BIC follows, which sees correlations only, proved best up to 20 columns and by several chains of a
-    search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves (up to 200
-    columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best graph of
-    that world is the answer; where that is more than a search among lines could gain, it is left out. Up to ten columns
-    and 5000 rows, functions of all parents together are looked for where curves that add up leave something that goes
-    with products of columns. Categories of more than two levels enter by their levels, and a table of categories alone
-    is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where independence alone
-    decides.
+    columns). If the residual variances of that graph agree with each other, and neither a curve nor fewer edges explain
+    more, it is the answer, and its directions rest on this. Otherwise units carry no information about directions: the
+    best graph under the Gaussian BIC follows, which sees correlations only, proved best up to 20 columns and by several
+    chains of a search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves
+    (up to 200 columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best
+    graph of that world is the answer; where that is more than a search among lines could gain, it is left out. Up to
+    ten columns and 5000 rows, functions of all parents together are looked for where curves that add up leave something
+    that goes with products of columns. Categories of more than two levels enter by their levels, and a table of
+    categories alone is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where
+    independence alone decides.
 
     Parameters
     ----------
@@ -226,10 +229,12 @@ class _Run:
         if not first.solution.converged:
             return
         assert self.best is not None
-        if self.best.test.accepted and not self.moments.is_standardized and not self._looks_curved(self.best):
+        equal = self.best.test.accepted and not self.moments.is_standardized and not self._looks_curved(self.best)
+        if equal:
             self._search_equal(state, self.best)
-        else:
-            self._search_unequal(state, self.best)
+            if state.end is not None or not self._is_dear(state, self.best):
+                return
+        self._search_unequal(state, self.best)
 
     def _accept(self, state: State, candidate: _Candidate, end: Fact[Ended]) -> None:
         self.best = candidate
@@ -368,6 +373,18 @@ class _Run:
     @cached_property
     def worlds(self) -> Worlds:
         return Worlds(self.table, self.price, mask=self.mask)
+
+    def _is_dear(self, state: State, equal: _Candidate) -> bool:
+        """Whether a mere descent by correlations is better, by more than the test lets unequal variances gain.
+
+        In an order against the causal one, many edges more make residuals of about any variances equal.
+        """
+        d = len(self.moments.names)
+        if not FEWEST_TO_COUNT <= d <= LARGEST_SEARCH or self.moments.n < ROWS_TO_COUNT * d:
+            return False
+        found = search_orders(self.moments, (), self.price, effort=0.0, **self._options(state))
+        unequal = self.weigh(found.weights, equal=False).price + equal.test.limit
+        return not found.end.kind.stopped and unequal < equal.price
 
     def _looks_curved(self, equal: _Candidate) -> bool:
         """Whether curves explain so much at the order under equal variances that its test says nothing."""
