@@ -5,8 +5,8 @@ three on standardised tables: EqualVariance, SortnRegress and what kkt_search st
 variances since, in the place of rounding; and but for `learn` and `OrderSearch`, which prove small graphs best: none of
 theirs has a worse score than the one before. `learn` goes beyond that on tables of exponential and Gumbel noise and on
 Sachs' data since it knows curves and the shape of the noise, and on three of these since heavy tails count for less.
-Tables are made, not stored: by `simulate`, from the data sets, and from these by what users do to tables (other units, columns permuted, doubled, constant, few rows),
-some with prior knowledge.
+Tables are made, not stored: by `simulate`, from the data sets, and from these by what users do to tables (other units,
+columns permuted, doubled, constant, few rows), some with prior knowledge.
 
     python -m agreement.cases answers.npz     (from tests/)     writes the answers of the installed version
 """
