@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic.constraints.catalogue import constraint
 from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
+from acyclic.experiments.capped import Capped, Count
 from acyclic.experiments.cases import Case, pairs
 from acyclic.experiments.measures import MEASURES, check_constraint, draw_truth
 from acyclic.graphs.metrics import shd, shd_cpdag, varsortability
@@ -187,3 +189,15 @@ def test_constraints_are_checked():
     for settings in ({}, {"constraint": "tmpo"}, {"constraint": "tmpi", "alpha": 1}):
         with pytest.raises(InputError, match=r"constraint|option"):
             check_constraint(settings)
+
+
+@pytest.mark.parametrize("learner", [acyclic.Notears, acyclic.Golem])
+def test_a_cap_that_the_last_step_just_meets_ends_nothing(learner):
+    X = acyclic.simulate(6, 100, random_state=1).X
+    free = Count()
+    whole = learner(constraint=Capped(inside=constraint("fast-tmpi"), count=free)).fit(X)
+    # The last evaluation of all says where the fit ended: it is the first beyond this cap.
+    held = Count(most=free.used - 1)
+    model = learner(constraint=Capped(inside=constraint("fast-tmpi"), count=held)).fit(X)
+    assert model.verdict_.end == whole.verdict_.end
+    np.testing.assert_array_equal(model.adjacency_matrix_, whole.adjacency_matrix_)

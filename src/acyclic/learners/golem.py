@@ -175,7 +175,7 @@ class Golem(ContinuousLearner):
         state = monitor.run(lambda s: loop(last, minimise, monitor, s), State(last.start(self.start)))
         if state.end is not None and state.end.kind.stopped and last.d**3 >= LONG:
             return state.solution(*monitor.told)
-        point = last.at(state.reached, Penalty(alpha=self.h_weight))
+        point = last.at_end(state.reached, Penalty(alpha=self.h_weight))
         return state.solution(point.objective, point.h)
 
     def _describe(self) -> tuple[Orientation, dict[str, Any]]:

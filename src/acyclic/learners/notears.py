@@ -159,7 +159,7 @@ class Notears(ContinuousLearner):
             minimise = partial(proximal_newton, tolerance=tolerance, threads=effective_n_jobs(self.n_jobs))
         loop = self._loop()
         state = monitor.run(lambda s: loop(problem, minimise, monitor, s), State(problem.start(self.start)))
-        point = problem.at(state.reached, Penalty(alpha=1.0))
+        point = problem.at_end(state.reached, Penalty(alpha=1.0))
         return state.solution(point.objective, point.h)
 
     @property
