@@ -6,7 +6,11 @@ ER4 is nearly complete, or 30, and 200 to 3000 rows. Counted are compelled edges
 by more than log n + 2 log d; and those that the verdict calls decided, by `acyclic.judging.deciding`. The margin is how
 much worse the best graph with the edge turned is. Wrong is an edge whose reverse is in the true graph.
 
-    python benchmarks/margins.py [--worlds broad small] [--tables 200] [--first-seed 1000] [--rows FILE]
+*Units*: 3 to 10 columns and 20 to 1000 rows, all noise variances 1, and then each column in a unit of its own, exp(s z)
+with z standard normal and s 0, ½ or 1. Where `learn()` takes variances for equal, counted are all of its edges, and
+those that it calls decided: with s > 0 they are equal by chance.
+
+    python benchmarks/margins.py [--worlds broad small units] [--tables 200] [--first-seed 1000] [--rows FILE]
 """
 
 import argparse
@@ -19,10 +23,13 @@ from pathlib import Path
 import numpy as np
 
 import acyclic
+from acyclic.facts import Orientation
 from acyclic.graphs.equivalence import find_cpdag
 
 SCHEMES, NETWORKS = ("standardized", "dao", "iscm"), ("magic-niab", "ecoli70")
 RULES = ("compelled", "beyond log n", "beyond log n + 2 log d", "decided")
+RULES_OF_UNITS = ("taken for equal", "all edges", "decided")
+SPREADS = (0.0, 0.5, 1.0)
 
 
 def draw_world(worlds: str, seed: int) -> tuple[dict, str, int]:
@@ -57,9 +64,27 @@ def count_wrong(worlds: str, seed: int) -> dict:
     return {"seed": seed, "scheme": world["scheme"], "graph": kind, "rows": n, "counts": counts, "cpu": spent}
 
 
+def count_by_units(seed: int) -> dict:
+    """Whether variances are taken for equal, and wrong and all edges that are directed by them then."""
+    rng = np.random.default_rng(seed)
+    d, n, spread = int(rng.choice([3, 4, 6, 10])), int(rng.choice([20, 50, 200, 1000])), float(rng.choice(SPREADS))
+    data = acyclic.simulate(n_nodes=d, n=n, graph="ER1" if d < 6 else "ER2", random_state=seed)
+    started = time.process_time()
+    result = acyclic.learn(data.X * np.exp(spread * rng.normal(size=d)))
+    spent = time.process_time() - started
+    equal = result.verdict.orientation is Orientation.EQUAL_VARIANCES
+    found = [edge[:2] for edge in result.graph.edges()] if equal else []
+    place, reverse = {name: k for k, name in enumerate(result.graph.names)}, data.graph.adjacency.T
+    counts = [
+        [sum(bool(reverse[place[a], place[b]]) for a, b in edges), len(edges)]
+        for edges in (found, [edge for edge in found if edge not in result.undecided])
+    ]
+    return {"seed": seed, "spread": spread, "rows": n, "counts": [[int(equal), 1], *counts], "cpu": spent}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", nargs="+", choices=("broad", "small"), default=["broad", "small"])
+    parser.add_argument("--worlds", nargs="+", choices=("broad", "small", "units"), default=["broad", "small"])
     parser.add_argument("--tables", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument(
@@ -74,7 +99,8 @@ def main() -> None:
     for worlds in options.worlds:
         for seed in range(options.first_seed, options.first_seed + options.tables):
             if (worlds, seed) not in known:
-                known[worlds, seed] = {"worlds": worlds, **count_wrong(worlds, seed)}
+                counted = count_by_units(seed) if worlds == "units" else count_wrong(worlds, seed)
+                known[worlds, seed] = {"worlds": worlds, **counted}
                 with options.rows.open("a") as file:
                     file.write(json.dumps(known[worlds, seed]) + "\n")
         seeds = range(options.first_seed, options.first_seed + options.tables)
@@ -83,15 +109,25 @@ def main() -> None:
 
 def say(worlds: str, rows: list[dict]) -> str:
     """Wrong of all by each rule, for all tables and for parts of them."""
-    counts = defaultdict(lambda: np.zeros((4, 2), dtype=int))
+    rules = RULES_OF_UNITS if worlds == "units" else RULES
+    counts = defaultdict(lambda: np.zeros((len(rules), 2), dtype=int))
     for row in rows:
-        sparse = "degree 2 to 4" if row["graph"][2:3] in "12" and row["graph"] != "network" else "denser"
-        for key in ("all", row["scheme"], f"{row['rows']} rows", row["graph"] if row["graph"] == "network" else sparse):
+        for key in parts_of_units(row) if worlds == "units" else parts(row):
             counts[key] += row["counts"]
-    lines = [f"| {worlds}, {len(rows)} tables | {' | '.join(RULES)} |", "|" + "---|" * 5]
+    lines = [f"| {worlds}, {len(rows)} tables | {' | '.join(rules)} |", "|" + "---|" * (len(rules) + 1)]
     for key in sorted(counts, key=lambda key: (key != "all", key[0].isdigit(), key)):
         lines.append(f"| {key} | {' | '.join(f'{w} of {a} ({w / max(a, 1):.1%})' for w, a in counts[key])} |")
     return "\n".join([*lines, f"\n{sum(row['cpu'] for row in rows):.0f} processor seconds\n"])
+
+
+def parts(row: dict) -> tuple[str, ...]:
+    sparse = "degree 2 to 4" if row["graph"][2:3] in "12" and row["graph"] != "network" else "denser"
+    return "all", row["scheme"], f"{row['rows']} rows", row["graph"] if row["graph"] == "network" else sparse
+
+
+def parts_of_units(row: dict) -> tuple[str, ...]:
+    units = f"s = {row['spread']:g}"
+    return units, f"{units}, {'200 and 1000' if row['rows'] > 50 else '20 and 50'} rows"
 
 
 if __name__ == "__main__":

@@ -39,6 +39,25 @@ def test_verdict_on_equal_variances():
     assert result.verdict.details["noise variances"] == "equal"
 
 
+@pytest.mark.parametrize(("n", "decided"), [(20, False), (100_000, True)])
+def test_equal_variances_direct_an_edge_only_where_they_are_no_chance(n, decided):
+    # b = 0.8 a + e with variances of 1: in 20 rows of two columns in any units that is no wonder.
+    result = acyclic.learn(Moments(n, [0, 0], [[1.0, 0.8], [0.8, 1.64]], names=["a", "b"]))
+    assert result.verdict.orientation is Orientation.EQUAL_VARIANCES
+    assert result.graph.adjacency[0, 1] and (("a", "b") in result.undecided) is not decided
+    assert result.verdict.margins["a", "b"].turned == pytest.approx(np.log(n) - 2 * np.log(2), abs=1e-6)
+
+
+def test_what_correlations_direct_is_decided_where_units_are_not_sure():
+    # A collider of 1000 rows, whose own variance is 1.3: equal variances pass their test, and are not ahead. The best
+    # graph with an edge turned has an edge more.
+    S = np.array([[1.0, 0.0, 0.9], [0.0, 1.0, 0.9], [0.9, 0.9, 2 * 0.81 + 1.3]])
+    result = acyclic.learn(Moments(1000, [0, 0, 0], S))
+    assert result.verdict.orientation is Orientation.EQUAL_VARIANCES and not result.undecided
+    price = np.log(1000) + 2 * np.log(3)
+    assert [margin.turned for margin in result.verdict.margins.values()] == pytest.approx([price, price])
+
+
 @pytest.mark.slow
 def test_unequal_variances_are_found_out():
     distances = []

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
+
+import numpy as np
 
 from acyclic.types import Bools, Floats
 
-__all__ = ["Alternative", "Rivals"]
+__all__ = ["Alternative", "Rivals", "rivals_without_units"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,3 +53,32 @@ class Rivals:
     left_out: Floats
     alternatives: tuple[Alternative, ...]
     opposed: Bools | None = None
+
+
+def rivals_without_units(answer: Bools, other: Bools, lead: float, near: float, around: Rivals | None) -> Rivals:
+    """What an answer whose directions rest on units is ahead of: a graph for which these tell nothing.
+
+    Parameters
+    ----------
+    answer, other : ndarray of bool, shape (d, d)
+        The graphs.
+    lead : float
+        How much higher the score of the other is. Directions are as sure as this, or as they are without units.
+    near : float
+        Up to this lead the other is kept as an alternative.
+    around : Rivals, optional
+        Those of the other graph.
+
+    Examples
+    --------
+    >>> chain = np.array([[0, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+    >>> rivals = rivals_without_units(chain, chain, 2.5, 4.6, None)  # nothing but units directs a chain
+    >>> rivals.turned[chain], len(rivals.alternatives)
+    (array([2.5, 2.5]), 1)
+    """
+    turned = np.where(answer, lead, nan)
+    if around is not None:
+        shared = answer & other & ~np.isnan(around.turned)
+        turned[shared] = np.maximum(lead, around.turned[shared])
+    unknown = np.full(answer.shape, nan)
+    return Rivals(False, 0, 0, lead, turned, unknown, (Alternative(other, lead),) if lead <= near else ())

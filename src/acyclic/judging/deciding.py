@@ -28,14 +28,15 @@ def decided_beyond(moments: Moments, paid: float | None, worth: float | None) ->
     has colliders that are none. The table itself tells what edges are ``worth``; where that is less than what was
     ``paid`` for a parent, a lead is counted as if two edges more had been sold too dear. Chosen on 300 simulated
     tables, confirmed on others (`benchmarks/margins.py`). Where scores are not of lines and normal noise, both are None
-    and it is what an edge costs in the extended BIC, log n + 2 log d.
+    and it is what an edge costs in the extended BIC, log n + 2 log d. Where units direct edges, nothing is ``worth``
+    less than its price: what is ahead is that variances agree.
 
     >>> decided_beyond(Moments(500, [0, 0], [[1, 0], [0, 1]]), 8.4, 7.4)
     6.0
     """
-    if paid is None or worth is None:
+    if paid is None:
         return log(max(moments.n, 1)) + 2 * log(len(moments.names))
-    return _AHEAD + _AT_STAKE * max(paid - worth, 0.0)
+    return _AHEAD + (0.0 if worth is None else _AT_STAKE * max(paid - worth, 0.0))
 
 
 def find_worth(moments: Moments, weights: Floats, mask: Mask) -> float:

@@ -109,7 +109,8 @@ def judge(table: Table, mask: Mask, found: Found) -> Judged:
     rivals = keep_rivals(found.rivals, found.solution.weights != 0, graph.adjacency)
     near = log(max(table.moments.n, 1))
     paid = None if rivals is None else found.paid
-    worth = None if paid is None else find_worth(table.moments, final, mask)
+    by_units = found.orientation is Orientation.EQUAL_VARIANCES
+    worth = None if paid is None or by_units else find_worth(table.moments, final, mask)
     firm = decided_beyond(table.moments, paid, worth)
     near_ties = None if rivals is None else rivals.turned <= firm
     opposed = None if rivals is None else rivals.opposed

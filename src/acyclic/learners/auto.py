@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import nan
+from math import log, nan
 from typing import Any, ClassVar
+
+import numpy as np
 
 from acyclic.data.features import FEWEST_ROWS_FOR_CURVES
 from acyclic.data.knowledge import Knowledge
@@ -17,13 +19,14 @@ from acyclic.data.table import Table, explain_no_rows
 from acyclic.discrete.fitted import LINEAR, World
 from acyclic.discrete.mixed import polish_mixed
 from acyclic.discrete.order import polish
-from acyclic.discrete.rivals import Rivals
+from acyclic.discrete.rivals import Rivals, rivals_without_units
 from acyclic.discrete.screening import MANY_COLUMNS
 from acyclic.discrete.search import FoundGraph, search_graph, search_orders
 from acyclic.discrete.worlds import LARGEST_CURVED, LARGEST_SHAPED, Answer, Worlds, choose_world, pass_lines
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Ended, Fact, NoRows, Orientation
 from acyclic.graphs.dag import Dag
+from acyclic.graphs.equivalence import find_cpdag
 from acyclic.judging.judge import Found
 from acyclic.learners.base import DagLearner, Outliers
 from acyclic.learners.categorical import can_count, find_by_counts
@@ -58,6 +61,8 @@ EFFORT_FEW_ROWS = 0.1
 # Edges more speak against equal variances only where there is room for many of them, and where the variance of each
 # column by itself is told well: with fewer columns or rows true graphs that are nearly complete lost to sparser ones.
 FEWEST_TO_COUNT, ROWS_TO_COUNT = 6, 20
+# Below this lead over unequal variances a whole search for those is worth its time: it gains up to some tens.
+CLOSE_LEAD = 30.0
 
 
 class Auto(DagLearner):
@@ -232,7 +237,7 @@ class _Run:
         equal = self.best.test.accepted and not self.moments.is_standardized and not self._looks_curved(self.best)
         if equal:
             self._search_equal(state, self.best)
-            if state.end is not None or not self._is_dear(state, self.best):
+            if state.end is not None or self._stands(state, self.best):
                 return
         self._search_unequal(state, self.best)
 
@@ -374,17 +379,41 @@ class _Run:
     def worlds(self) -> Worlds:
         return Worlds(self.table, self.price, mask=self.mask)
 
-    def _is_dear(self, state: State, equal: _Candidate) -> bool:
-        """Whether a mere descent by correlations is better, by more than the test lets unequal variances gain.
+    def _stands(self, state: State, equal: _Candidate) -> bool:
+        """Whether equal variances remain the answer beside what correlations say, and how far it is ahead of that.
 
-        In an order against the causal one, many edges more make residuals of about any variances equal.
+        In an order against the causal one, many edges more make residuals of about any variances equal: the answer
+        falls where a mere descent by correlations is better by more than the test lets unequal variances gain. Where
+        rows or columns are few, variances in any units may agree by chance: then directions are as sure as the lead.
         """
-        d = len(self.moments.names)
-        if not FEWEST_TO_COUNT <= d <= LARGEST_SEARCH or self.moments.n < ROWS_TO_COUNT * d:
+        moments, d = self.moments, len(self.moments.names)
+        countable = FEWEST_TO_COUNT <= d <= LARGEST_SEARCH and moments.n >= ROWS_TO_COUNT * d
+        if not countable and (d > LARGEST_CONTINUOUS or self.near is not None):
+            return True
+        other = search_orders(moments, (), self.price, effort=0.0, **self._options(state))
+        if other.end.kind.stopped:
+            return True
+        if countable and self.weigh(other.weights, equal=False).price + equal.test.limit < equal.price:
             return False
-        found = search_orders(self.moments, (), self.price, effort=0.0, **self._options(state))
-        unequal = self.weigh(found.weights, equal=False).price + equal.test.limit
-        return not found.end.kind.stopped and unequal < equal.price
+        lead = self._lead(equal, other)
+        if lead < CLOSE_LEAD and self.near is None:
+            # A descent would flatter the lead, and has no margins of its own.
+            best = search_graph(moments, (), self.price, effort=self.effort, **self._options(state))
+            if not best.end.kind.stopped:
+                lead, other = self._lead(equal, best), best
+        self.rivals = rivals_without_units(equal.weights != 0, other.weights != 0, lead, log(moments.n), other.rivals)
+        return True
+
+    def _lead(self, equal: _Candidate, other: FoundGraph) -> float:
+        """How much higher the score of a graph with unequal variances is, by the BIC, than that of one with equal ones.
+
+        The other needs a variance more for each further column; but units have chosen the directions that its class
+        leaves open, one of two for each: an advantage of 2 log 2 for an edge is what the best of any would have.
+        """
+        varying = int((~self.moments.constant).sum())
+        chosen = np.count_nonzero((equal.weights != 0) & ~find_cpdag(other.weights != 0).directed)
+        score = self.weigh(other.weights, equal=False).price + log(self.moments.n) * max(varying - 1, 0)
+        return max(score - equal.price - 2 * log(2) * chosen, 0.0)
 
     def _looks_curved(self, equal: _Candidate) -> bool:
         """Whether curves explain so much at the order under equal variances that its test says nothing."""
