@@ -398,7 +398,8 @@ class _Run:
         lead = self._lead(equal, other)
         if lead < CLOSE_LEAD and self.near is None:
             # A descent would flatter the lead, and has no margins of its own.
-            best = search_graph(moments, (), self.price, effort=self.effort, **self._options(state))
+            effort = 1.0 if self.effort is None else self.effort
+            best = search_graph(moments, (), self.price, effort=effort, **self._options(state))
             if not best.end.kind.stopped:
                 lead, other = self._lead(equal, best), best
         self.rivals = rivals_without_units(equal.weights != 0, other.weights != 0, lead, log(moments.n), other.rivals)
