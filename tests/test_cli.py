@@ -121,14 +121,14 @@ def test_learn_writes_what_the_library_finds(table, here, capsys):
 
 
 def test_a_run_is_tried_on_draws_and_audited_unless_it_is_to_be_quick(table, here, monkeypatch):
-    monkeypatch.setattr(trying, "DRAWS", 3)
+    monkeypatch.setattr(trying, "DRAWS", 10)
     monkeypatch.setattr(trying, "DRAW_SECONDS", 1e6)
     assert main(["learn", str(table), "--out", "run", "--quiet"]) == 0
     result = acyclic.load("run/result.json")
-    assert result.confidence["draws"] == result.confidence["requested"] == 3
+    assert result.confidence["draws"] == result.confidence["requested"] == 10
     assert result.audit["refits"] <= 4 and result.ended is Ended.COMPLETE
     (ground,) = [fact for fact in result.verdict.assessment.grounds if fact.kind is Ground.LINKS_REDRAWN]
-    assert ground["draws"] == 3
+    assert ground["draws"] == 10
     for number, flags in enumerate((["--quick"], ["--bootstrap", "0", "--no-audit"])):
         assert main(["learn", str(table), *flags, "--out", f"bare{number}", "--quiet"]) == 0
         bare = acyclic.load(f"bare{number}/result.json")

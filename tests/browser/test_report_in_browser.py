@@ -42,9 +42,9 @@ def open_page(open_file, tmp_path):
     """Opens a result in a page of its own."""
     count = iter(range(100))
 
-    def opened(result, **options):
+    def opened(result, target=None, **options):
         path = tmp_path / f"report{next(count)}.html"
-        report(result, path, title="Sachs 2005")
+        report(result, path, title="Sachs 2005", target=target)
         return open_file(path, **options)
 
     return opened
@@ -570,7 +570,7 @@ def test_a_large_graph_opens(open_page):
 def asked():
     data = acyclic.simulate(9, 400, graph="ER2", random_state=5, scheme="dao")
     result = acyclic.learn(data.X, method="order-search")
-    return result.with_evidence(confidence=bootstrap("order-search", data.X, draws=12))
+    return result.with_evidence(confidence=bootstrap("order-search", data.X, draws=20))
 
 
 def sentences(page):
@@ -587,6 +587,12 @@ def test_the_page_answers_as_python_does(open_page, asked):
             said = [say_effect(effect, found.deviations[effect.cause]) for effect in effects]
             assert sentences(page) == said
             assert page.locator("#ask-answer svg rect").count() == len(effects)
+
+
+def test_the_page_begins_with_the_target_that_it_is_given(open_page, asked):
+    target = asked.graph.names[int(asked.graph.order[0])]
+    page = open_page(asked, target=target)
+    assert page.input_value("#ask-target") == target
 
 
 def test_asking_works_with_the_keyboard_alone_and_leads_to_the_edge(open_page, asked):

@@ -84,6 +84,12 @@ def test_without_draws_no_grade_is_better_than_fair_and_the_first_advice_is_to_d
     assert found.grade is Grade.FAIR and kinds(found.steps) == [Step.REDRAW]
 
 
+def test_a_few_draws_tell_nothing_and_the_advice_is_to_make_more():
+    found = weighed(CHAIN, rows_of(CHAIN, Orientation.EQUAL_VARIANCES, this_way=0.5, either_way=0.5), draws=2)
+    assert found.grade is Grade.FAIR and kinds(found.grounds) == [Ground.FEW_DRAWS]
+    assert found.grounds[0]["draws"] == 2 and kinds(found.steps) == [Step.MORE_DRAWS]
+
+
 DOUBTED = (Fact.of(Doubt.UNEQUAL_VARIANCES, spread=9.0, open=1, edges=3),)
 
 

@@ -24,7 +24,7 @@ from strategies import dags
 def result():
     data = acyclic.simulate(6, 400, graph="ER2", random_state=5, scheme="dao")
     found = acyclic.learn(data.X, method="order-search")
-    return found.with_evidence(confidence=acyclic.bootstrap("order-search", data.X, draws=10))
+    return found.with_evidence(confidence=acyclic.bootstrap("order-search", data.X, draws=20))
 
 
 def test_causes_are_those_with_a_path_and_ranked_by_standardised_effect(result):
@@ -38,6 +38,16 @@ def test_causes_are_those_with_a_path_and_ranked_by_standardised_effect(result):
         for effect in found.causes:
             assert effect.least <= effect.effect <= effect.most and effect.lower <= effect.upper
             assert 0 <= effect.confidence <= 1 and str(effect)
+
+
+def test_too_few_draws_make_no_intervals_and_no_shares():
+    data = acyclic.simulate(6, 400, graph="ER2", random_state=5, scheme="dao")
+    found = acyclic.learn(data.X, method="order-search")
+    few = found.with_evidence(confidence=acyclic.bootstrap("order-search", data.X, draws=3)).explain("x2")
+    assert all(effect.confidence is None for effect in few.causes)
+    # They are those of refits on the graph as it is, as without draws.
+    assert few.causes == found.explain("x2").causes
+    assert [note.kind for note in few.remarks][:2] == [Remark.FEW_DRAWS, Remark.GRAPH_TAKEN_AS_GIVEN]
 
 
 def test_intervals_and_confidence_are_those_of_the_draws(result):

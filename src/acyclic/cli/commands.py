@@ -139,8 +139,8 @@ def learn(
             draws = job.name_draws(folder.target, model, data) if job.bootstrap else None
             with output.progress() as stages:
                 result, interrupted = _learn(job, model, data, stages, ctrl_c, draws)
-            page = {"title": title, "rows": not no_rows}
-            failed = _finish(result, folder, name, draws, output, force=force, page=page, target=target)
+            page = {"title": title, "rows": not no_rows, "target": target}
+            failed = _finish(result, folder, name, draws, output, force=force, page=page)
             return failed or _code(interrupted or ctrl_c.pressed)
 
 
@@ -442,7 +442,6 @@ def _finish(
     *,
     force: bool,
     page: dict[str, Any],
-    target: str | None,
 ) -> int:
     """Write the folder, or where that fails another one, and show the result; 1 where it failed."""
     from acyclic.report.folder import write_folder
@@ -452,7 +451,7 @@ def _finish(
         write_folder(result, folder, force=force, **page)
     except (OSError, AcyclicError, MemoryError) as error:
         failure = f"{name} could not be written ({explain(error)}); {_rescue(result)}"
-    output.result(result, target)
+    output.result(result, page["target"])
     if failure:
         complain(failure)
         return Exit.FAILED

@@ -10,6 +10,7 @@ from acyclic.facts import Orientation
 from acyclic.graphs.dag import Dag
 from acyclic.judging import words
 from acyclic.judging.verdict import Margin, Pair, Verdict
+from acyclic.judging.weighing import ENOUGH_DRAWS
 from acyclic.learners.edge_effects import EdgeEffect, Form
 
 # Columns of the table of edges that come from the bootstrap.
@@ -21,7 +22,7 @@ PROBABILITIES = ("probability", "direction_probability")
 # Those that come from a search which compares graphs.
 MARGINS = ("margin", "turned", "left_out")
 # A direction is decided only if draws of the rows agree with it twice as often as not, where there are enough of them.
-STEADY, ENOUGH_DRAWS = 2 / 3, 10
+STEADY = 2 / 3
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ from acyclic.types import Bools
 
 __all__ = ["Evidence", "allow", "weigh"]
 
-# A link or direction is firm that this share of the draws has.
-FIRM = 0.8
+# A link or direction is firm that this share of the draws has; fewer draws tell nothing of either.
+FIRM, ENOUGH_DRAWS = 0.8, 10
 # The grade that the share of firm links or directions allows, from this share on.
 BY_SHARE = ((0.9, Grade.STRONG), (2 / 3, Grade.FAIR), (1 / 3, Grade.WEAK), (0.0, Grade.POOR))
 # The best grade that a ground allows where it is not a matter of a share; grounds that are not here allow any.
 BEST = {
-    Ground.NOT_REDRAWN: Grade.FAIR,
+    **dict.fromkeys((Ground.NOT_REDRAWN, Ground.FEW_DRAWS), Grade.FAIR),
     Ground.MODEL_DOUBTED: Grade.WEAK,
     Ground.UNITS_DOUBTED: Grade.POOR,
     Ground.ENDED_EARLY: Grade.WEAK,
@@ -139,7 +139,7 @@ def _find_grounds(verdict: Verdict, evidence: Evidence) -> list[Fact[Ground]]:
 def _weigh_edges(evidence: Evidence) -> list[Fact[Ground]]:
     """How many links and directions are firm."""
     rows = evidence.rows
-    if evidence.draws:
+    if evidence.draws >= ENOUGH_DRAWS:
         claimed = [row for row in rows if Orientation(row["support"]).is_claimed]
         if all(row.get("probability") is not None for row in rows):
             return _expect(rows, claimed, evidence.draws)
@@ -153,7 +153,8 @@ def _weigh_edges(evidence: Evidence) -> list[Fact[Ground]]:
     known = [row["left_out"] for row in rows if row["left_out"] is not None]
     firm = sum(margin > evidence.near for margin in known)
     ahead = [Fact.of(Ground.LINKS_AHEAD, firm=firm, of=len(known), limit=evidence.near)] if known else []
-    return [*ahead, Fact.of(Ground.NOT_REDRAWN)]
+    few = Fact.of(Ground.FEW_DRAWS, draws=evidence.draws) if evidence.draws else Fact.of(Ground.NOT_REDRAWN)
+    return [*ahead, few]
 
 
 def _expect(rows: Sequence[Mapping[str, Any]], claimed: Sequence[Mapping[str, Any]], draws: int) -> list[Fact[Ground]]:
@@ -250,6 +251,8 @@ def _find_steps(verdict: Verdict, evidence: Evidence, grounds: Sequence[Fact[Gro
         said.append(Fact.of(Step.MORE_ROWS))
     if Ground.NOT_REDRAWN in kinds:
         said.append(Fact.of(Step.REDRAW))
+    if Ground.FEW_DRAWS in kinds:
+        said.append(Fact.of(Step.MORE_DRAWS))
     said += _find_weakest(evidence)
     return said or ([Fact.of(Step.ASK)] if evidence.rows else [])
 
@@ -297,7 +300,7 @@ def _mark_open(evidence: Evidence, *, doubted: bool) -> tuple[list[int], Bools, 
 def _find_weakest(evidence: Evidence) -> list[Fact[Step]]:
     """The link, and the decided direction, that stand least firm, if they are not firm."""
     rows = evidence.rows
-    if not evidence.draws:
+    if evidence.draws < ENOUGH_DRAWS:
         known = [row for row in rows if row["left_out"] is not None and row["left_out"] <= evidence.near]
         weak = sorted(known, key=lambda row: row["left_out"])[:1]
         return [Fact.of(Step.CHECK_LINK, row["source"], row["target"], margin=row["left_out"]) for row in weak]

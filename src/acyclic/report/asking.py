@@ -11,7 +11,7 @@ from acyclic.findings import Findings
 from acyclic.judging import words
 from acyclic.judging.words.effects import MOST
 from acyclic.trust.bootstrap import LEVEL
-from acyclic.trust.explaining import bound_effects, is_linear
+from acyclic.trust.explaining import FEWEST_DRAWS, bound_effects, is_linear
 
 __all__ = ["pack_questions"]
 
@@ -19,8 +19,8 @@ __all__ = ["pack_questions"]
 MOST_BOUNDS = 10_000
 
 
-def pack_questions(result: Findings) -> dict[str, Any]:
-    """Numbers and templates from which the page answers as `acyclic.trust.explaining.explain` does."""
+def pack_questions(result: Findings, target: str | None) -> dict[str, Any]:
+    """Numbers and templates from which the page answers as `acyclic.trust.explaining.explain` does, a target first."""
     drawn = (result.confidence or {}).get("drawn")
     count = len(drawn["counts"]) if isinstance(drawn, dict) else 0
     least, most = bound_effects(result)
@@ -29,7 +29,8 @@ def pack_questions(result: Findings) -> dict[str, Any]:
         "say": dict(words.EFFECTS),
         "most": MOST,
         "level": LEVEL,
-        "draws": drawn if count else None,
+        "target": target,
+        "draws": drawn if count >= FEWEST_DRAWS else None,
         "deviations": list(result.deviations) if all(scale > 0 for scale in result.deviations) else [],
         "bounds": [[i, j, float(least[i, j]), float(most[i, j])] for i, j in pairs.tolist()[:MOST_BOUNDS]],
         "notes": [words.say(remark) for remark in _remark(result, count)],
@@ -37,5 +38,9 @@ def pack_questions(result: Findings) -> dict[str, Any]:
 
 
 def _remark(result: Findings, draws: int) -> list[Fact[Remark]]:
-    said = [Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=draws)] if draws else []
+    said = []
+    if draws >= FEWEST_DRAWS:
+        said.append(Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=draws))
+    elif draws:
+        said.append(Fact.of(Remark.FEW_DRAWS, draws=draws, fewest=FEWEST_DRAWS))
     return said if is_linear(result) else [*said, Fact.of(Remark.AVERAGE_SLOPES)]

@@ -26,6 +26,7 @@ from acyclic.report.asking import pack_questions
 from acyclic.report.live import NotLive, pack_problem, read_kernel, why_not_live
 from acyclic.report.sections import evidence_sections, facts, glossary, provenance, verdict
 from acyclic.report.sketch import sketch_table
+from acyclic.trust.explaining import find_target
 
 # Columns of the table of edges that the page has no other name for.
 SHOWN = ("support", "standardised", *EFFECTS, *SHARES, *PROBABILITIES, *MARGINS)
@@ -47,6 +48,7 @@ def report(
     notes: Iterable[str] = (),
     title: str = "",
     rows: bool = True,
+    target: str | None = None,
 ) -> str | None:
     """Write a result as one self-contained HTML page.
 
@@ -69,6 +71,8 @@ def report(
         Whether the page holds a sample of the rows and the histograms, and, where the shape of the noise decides, what
         it takes of them to learn again; without them it still holds means, deviations and, where it can learn again,
         correlations or those of curves.
+    target : str, optional
+        The column that the page tells the causes of first; if left out, the one with the most ancestors.
 
     Examples
     --------
@@ -78,7 +82,9 @@ def report(
     True
     """
     whole = result.with_evidence(confidence=confidence, audit=audit, curve=curve)
-    page = _page(whole, tuple(notes), title, rows)
+    if target is not None:
+        find_target(result.graph.names, target)
+    page = _page(whole, tuple(notes), title, rows, target)
     if path is None:
         return page
     # A name may hold half of a surrogate pair, which no file can.
@@ -86,7 +92,7 @@ def report(
     return None
 
 
-def _page(result: Findings, notes: tuple[str, ...], title: str, rows: bool) -> str:
+def _page(result: Findings, notes: tuple[str, ...], title: str, rows: bool, target: str | None) -> str:
     style, live = _static("report.css"), why_not_live(result, rows=rows)
     library, script = _static("cytoscape.min.js"), "\n".join(map(_static, SCRIPTS))
     heading = title or str(result.provenance.get("table_name", "")) or "Learned graph"
@@ -100,7 +106,7 @@ def _page(result: Findings, notes: tuple[str, ...], title: str, rows: bool) -> s
         sections=evidence_sections(result, notes),
         provenance=provenance(result),
         glossary=glossary(),
-        data=_embedded(_data(result, heading, live, rows)),
+        data=_embedded(_data(result, heading, live, rows, target)),
         kernel="" if live else read_kernel(),
         library=library,
         script=script,
@@ -127,7 +133,7 @@ def _embedded(data: Mapping[str, Any]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool) -> dict[str, Any]:
+def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool, target: str | None) -> dict[str, Any]:
     graph, placed = result.graph, place_nodes(result.graph)
     nodes = [
         {
@@ -152,7 +158,7 @@ def _data(result: Findings, heading: str, not_live: NotLive | None, rows: bool) 
         "edges": _edges(result, placed),
         **sketch_table(result.table, rows=rows),
         "live": {"why": not_live.value} if not_live else pack_problem(result, rows=rows),
-        "ask": pack_questions(result),
+        "ask": pack_questions(result, target),
         "say": {kind.value: words.say_support(kind, None) for kind in _ORIENTATIONS},
     }
 

@@ -21,8 +21,10 @@ from acyclic.trust.bootstrap import LEVEL, Bootstrap
 from acyclic.trust.effects import total_effects
 from acyclic.types import Bools, Floats, Kind
 
-__all__ = ["Effect", "Explanation", "bound_effects", "explain", "find_target"]
+__all__ = ["FEWEST_DRAWS", "Effect", "Explanation", "bound_effects", "explain", "find_target"]
 
+# With fewer draws no whole one is outside of an interval at either of its ends.
+FEWEST_DRAWS = round(2 / (1 - LEVEL))
 # Where there was no bootstrap: refits on the graph as it is, and the seconds that they may take.
 REFITS, SECONDS = 200, 2.0
 # Sets of open neighbours that may be parents; a column has no more of them unless its neighbourhood is a large clique.
@@ -249,14 +251,17 @@ class _Spread:
     def of(cls, found: Findings, node: int, remarks: list[Fact[Remark]]) -> _Spread:
         ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
         drawn = None if not found.confidence else Bootstrap.from_dict(found.confidence).drawn
-        if drawn is not None and len(drawn.counts):
+        count = 0 if drawn is None else len(drawn.counts)
+        if drawn is not None and count >= FEWEST_DRAWS:
             size = found.graph.n_nodes
             onto, off = (drawn.effects(size, node, onto=way) for way in (True, False))
-            remarks.append(Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=len(drawn.counts)))
+            remarks.append(Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=count))
             lower_on, upper_on = np.quantile(onto, ends, axis=0)
             lower_off, upper_off = np.quantile(off, ends, axis=0)
             shares = (onto != 0).mean(axis=0), (off != 0).mean(axis=0)
             return cls((lower_on, upper_on), (lower_off, upper_off), *shares)
+        if count:
+            remarks.append(Fact.of(Remark.FEW_DRAWS, draws=count, fewest=FEWEST_DRAWS))
         if found.table is None or not is_linear(found):
             return cls()
         refits = total_effects(found.graph, found.table, REFITS, level=LEVEL, time_limit=SECONDS)

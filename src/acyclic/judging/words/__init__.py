@@ -293,6 +293,7 @@ REMARKS = {
     Remark.GRAPH_DRAWN_TOO: (
         "intervals hold {level:.0%} of {draws} draws of the rows, from each of which the graph was learned again"
     ),
+    Remark.FEW_DRAWS: "{draws} draws of the rows are too few for intervals and shares, which take {fewest}",
     Remark.AVERAGE_SLOPES: (
         "some mechanisms are curved or have categories: effects multiply their average slopes, which is rough away "
         "from the middle"

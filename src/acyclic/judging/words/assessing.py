@@ -31,6 +31,7 @@ GROUNDS = {
     Ground.DIRECTIONS_LIKELY: "about {expected:.3g} of {of} directions that the data decide are likely to be right",
     Ground.LINKS_AHEAD: "{firm} of {of} links are ahead of being left out by more than a near-tie",
     Ground.NOT_REDRAWN: "it was not tried on draws of the rows",
+    Ground.FEW_DRAWS: "it was tried on {draws} draws of the rows only, too few to tell",
     Ground.AUDIT_PASSED: "the audit found nothing against it",
     Ground.MODEL_DOUBTED: (
         "what {0} leaves of {1} is not what the learned mechanisms, without hidden causes, would leave "
@@ -57,6 +58,7 @@ GROUNDS = {
 STEPS = {
     Step.ORIENT: "{told}",
     Step.ORIENT_EACH: "state the directions you know of the {count} that are open, such as that of {0} – {1}",
+    Step.MORE_DRAWS: "try it on 50 draws of the rows or more (acyclic.bootstrap, or --bootstrap 50) before you use it",
     Step.REDRAW: "try it on draws of the rows (acyclic.bootstrap, or acyclic learn without --quick) before you use it",
     Step.MORE_TIME: "give the search more time",
     Step.MORE_ROWS: "gather more rows, or leave out columns that do not matter to the question",

@@ -510,9 +510,9 @@
   byId("ask-form").addEventListener("submit", (event) => event.preventDefault());
   byId("ask-target").addEventListener("input", answer);
   document.querySelectorAll('input[name="ask-way"]').forEach((radio) => radio.addEventListener("change", answer));
-  /* To begin with, the variable on which the most others act. */
+  /* To begin with, the variable that the run asked about, or the one on which the most others act. */
   const drivers = model.nodes.map((_, node) => model.ancestors(node, { strength: 0, confidence: 0, view: "dag" }).size);
-  if (model.edges.length) byId("ask-target").value = model.nodes[drivers.indexOf(Math.max(...drivers))].name;
+  if (model.edges.length) byId("ask-target").value = data.ask.target ?? model.nodes[drivers.indexOf(Math.max(...drivers))].name;
 
   /* Knowledge */
   const WHY = {
@@ -614,7 +614,7 @@
   byId("restart").addEventListener("click", live.restart);
   byId("toml").addEventListener("click", () => save("knowledge.toml", live.toml(), "application/toml"));
   byId("live-why").textContent = live.isLive
-    ? `Forbid, require or reverse edges, or put variables into tiers: the page then learns again by itself, offline, by the search of acyclic.discrete.refine. ${live.byLines ? LINES : "Margins, confidence and the verdict stay those of the run."}`
+    ? `Forbid, require or reverse edges, or put variables into tiers: the page then learns again by itself, without any request. ${live.byLines ? LINES : "Margins, confidence and the verdict stay those of the run."}`
     : `${WHY[live.why]} What is stated here can be saved and given to the command.`;
   byId("command").textContent = COMMAND;
 
