@@ -105,7 +105,7 @@ class _OfProducts:
         most = _affordable(mechanisms, claims)
         if mechanisms == "curved":
             joint = int((adjacency.sum(axis=0) > 1).sum())
-            most = min(most, max(int(_JOINT_WORK / max(joint, 1)), _FEWEST_ROWS))
+            most = min(most, max(int(_JOINT_WORK / joint), _FEWEST_ROWS)) if joint else most
         codings = [_nominal(table, name) for name in table.names]
         self.counts = [0 if coding is None else len(coding.levels) for coding in codings]
         self.rows = encode_rows(draw_rows(table.rows(), most), codings)
