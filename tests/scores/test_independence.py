@@ -14,6 +14,7 @@ from acyclic.scores.independence import (
     _Counts,
     _Kernel,
     _permuted,
+    _trace_powers,
     combine_dependences,
     combine_p_values,
     compare_alike,
@@ -87,6 +88,28 @@ def test_products_in_rows_alike_are_at_their_level(reach):
         alike = np.exp(-((reach * (z[:, None] - z)) ** 2)).astype(np.float32)
         values.append(compare_alike(x * (1 + z**2) * (rng.exponential(size=200) - 1), alike).p_value)
     assert kstest(values, "uniform").statistic < 0.11
+
+
+def test_both_ends_of_a_sum_over_rows_alike_are_those_of_random_signs():
+    rng = np.random.default_rng(0)
+    z, products = rng.normal(size=(2, 200))
+    # One large eigenvalue among many small ones: a gamma variable of the same skewness ends far too early below.
+    alike = (0.1 + 0.9 * (abs(z[:, None] - z) < 0.02)).astype(np.float32)
+    signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(2000, 200))
+    values = np.array([compare_alike(products * each, alike).p_value for each in signs])
+    assert values.max() < 1
+    # Within three binomial deviations.
+    for share in (0.01, 0.05):
+        off = 3 * np.sqrt(share * (1 - share) / len(values))
+        assert abs(np.mean(values < share) - share) < off and abs(np.mean(values > 1 - share) - share) < off
+
+
+def test_traces_of_powers_are_exact_where_few_eigenvalues_are_large():
+    rng = np.random.default_rng(0)
+    V = np.linalg.qr(rng.normal(size=(100, 100)))[0]
+    values = np.r_[3.0, 2.0, 1.0, np.full(97, 0.01)]
+    K = ((V * values) @ V.T).astype(np.float32)
+    assert _trace_powers(lambda X: K @ X, 100) == pytest.approx(((values**3).sum(), (values**4).sum()), rel=1e-4)
 
 
 def test_rows_that_are_all_alike_give_the_square_of_a_normal_number():

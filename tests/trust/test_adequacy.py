@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 import acyclic
 from acyclic.errors import InputError
@@ -101,6 +102,39 @@ def test_noise_that_the_parents_widen_is_no_hidden_cause(levels):
     values = [markov_check(*draw_turned(seed, levels, hidden=False)).p_value for seed in range(20)]
     # By chance one value of 20 is less than 0.0005 in 1 %, and 7 are below 0.1 in 0.2 % of runs.
     assert min(values) > 0.0005 and np.mean(np.array(values) < 0.1) < 0.35
+
+
+def draw_joint(seed, hidden=0.0, n=1000):
+    """Two columns that are functions of the same two parents together, and of a hidden cause where it has a weight."""
+    rng = np.random.default_rng(seed)
+    w, z, h, a, b = rng.normal(size=(5, n))
+    wave = 2 * np.cos(1.5 * w + 1.5 * z)
+    graph = acyclic.Dag.from_edges([("w", "x"), ("z", "x"), ("w", "y"), ("z", "y")], names=list("wzxy"))
+    columns = w, z, wave + hidden * h + a, wave + hidden * h + b
+    return graph, acyclic.read_table(np.column_stack(columns), names=list("wzxy"))
+
+
+def test_functions_of_two_parents_together_are_no_hidden_cause():
+    right, wrong = (markov_check(*draw_joint(0, hidden), mechanisms="curved") for hidden in (0.0, 0.5))
+    assert right.fits and not right.hidden
+    assert ends(wrong.violated)[0] == ends(wrong.hidden)[0] == {"x", "y"}
+
+
+@pytest.mark.slow
+def test_p_values_are_uniform_where_parents_interact():
+    values = [markov_check(*draw_joint(seed, n=500), mechanisms="curved").p_value for seed in range(100, 160)]
+    # Chance reaches 0.25 once in a thousand runs of 60.
+    assert kstest(values, "uniform").statistic < 0.25 and min(values) > 1e-4
+
+
+def test_rows_are_sampled_where_functions_of_several_parents_would_take_long(monkeypatch):
+    monkeypatch.setattr("acyclic.trust.claims._JOINT_WORK", 1000)
+    monkeypatch.setattr("acyclic.trust.claims._FEWEST_ROWS", 300)
+    graph, table = draw_joint(0)
+    one_parent_each = acyclic.Dag.from_edges([("w", "x"), ("z", "y")], names=list("wzxy"))
+    joint, single = (markov_check(each, table, mechanisms="curved") for each in (graph, one_parent_each))
+    assert joint.rows == 500 and Remark.ROWS_SAMPLED in [note.kind for note in joint.notes]
+    assert single.rows == 1000
 
 
 def test_members_of_a_class_give_the_same_answer_on_its_claims():

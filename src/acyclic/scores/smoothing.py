@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import TypeVar
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.linalg import solve_triangular
 
 from acyclic.types import Floats
 
-__all__ = ["find_alike", "leave_out"]
+__all__ = ["find_alike", "leave_out", "smooth_out"]
 
 _Precision = TypeVar("_Precision", np.float32, np.float64)
 
@@ -25,11 +24,51 @@ _JITTER = 1e-6
 _ALIKE = 0.6
 
 
+def smooth_out(basis: Floats, given: Floats, columns: Floats) -> tuple[Floats, Floats]:
+    """Columns (n, k) less smooth functions of given ones, and what each row adds to its own fit: both (n, k).
+
+    The functions are means of Gaussian processes, each with the reach and strength of the largest likelihood, or none
+    where that is more likely. The columns are residuals of an orthonormal basis, which takes its part of the functions.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z, noise, constant = rng.normal(size=(500, 2)), rng.normal(size=(500, 2)), np.full((500, 1), 500**-0.5)
+    >>> both = noise + np.column_stack([3 * np.sin(Z[:, 0] + Z[:, 1]), np.zeros(500)])
+    >>> left, own = smooth_out(constant, Z, both - both.mean(axis=0))
+    >>> bool(np.corrcoef(left[:, 0], noise[:, 0])[0, 1] > 0.9), own.any(axis=0).tolist()
+    (True, [True, False])
+    """
+    n, free = len(columns), len(columns) - basis.shape[1]
+    some = np.sort(np.random.default_rng(0).choice(n, min(_TELLING, n), replace=False))
+    apart, squares = _distances(given, given[some]), (columns**2).sum(axis=0)
+    squares = np.where(squares > 0, squares, 1.0)
+    least, left, own = free * np.log(squares), columns.copy(), np.zeros_like(columns)
+    for length in _LENGTHS:
+        C = np.exp(apart * (-0.5 / length**2))
+        W = C[some] + _JITTER * np.eye(len(some))
+        Phi = solve_triangular(np.linalg.cholesky(W), C.T, lower=True).T
+        Phi -= basis @ (basis.T @ Phi)
+        values, vectors = np.linalg.eigh(Phi.T @ Phi)
+        values, along = np.maximum(values, 0.0), vectors.T @ (Phi.T @ columns)
+        chosen = np.zeros(len(least))
+        for ratio in _RATIOS:
+            explained = (ratio / (1 + ratio * values)) @ along**2
+            evidence = free * np.log(np.maximum(squares - explained, 1e-12 * squares))
+            evidence += np.log1p(ratio * values).sum()
+            chosen[evidence < least] = ratio
+            least = np.minimum(evidence, least)
+        if (better := np.flatnonzero(chosen)).size:
+            turned, shrunk = Phi @ vectors, 1 / (1 / chosen[better] + values[:, None])
+            left[:, better] = columns[:, better] - turned @ (shrunk * along[:, better])
+            own[:, better] = turned**2 @ shrunk
+    return left, own
+
+
 def leave_out(given: Floats, column: Floats) -> Floats:
     """What is left of a column, less a smooth function of given columns (n, k) that is told by all other rows.
 
-    The function is the mean of a Gaussian process whose reach and strength are those of the largest likelihood. What a
-    row adds to its own fit is taken away: otherwise residuals are too small where rows are few.
+    What a row adds to its own fit is taken away: otherwise residuals are too small where rows are few.
 
     Examples
     --------
@@ -42,25 +81,8 @@ def leave_out(given: Floats, column: Floats) -> Floats:
     n, y = len(column), np.asarray(column - column.mean())
     if not given.shape[1] or not y.any():
         return y
-    some = np.sort(np.random.default_rng(0).choice(n, min(_TELLING, n), replace=False))
-    apart, best, least = _distances(given, given[some]), None, np.inf
-    for length in _LENGTHS:
-        C = np.exp(apart * (-0.5 / length**2))
-        W = C[some] + _JITTER * np.eye(len(some))
-        Phi = solve_triangular(np.linalg.cholesky(W), C.T, lower=True).T
-        Phi -= Phi.mean(axis=0)
-        values, vectors = np.linalg.eigh(Phi.T @ Phi)
-        values, along = np.maximum(values, 0.0), vectors.T @ (Phi.T @ y)
-        for ratio in _RATIOS:
-            misfit = max(float(y @ y - (ratio * along**2 / (1 + ratio * values)).sum()), 1e-12 * float(y @ y))
-            evidence = n * log(misfit) + float(np.log1p(ratio * values).sum())
-            if evidence < least:
-                least, best = evidence, (Phi, vectors, ratio / (1 + ratio * values), along)
-    assert best is not None
-    Phi, vectors, shrunk, along = best
-    basis = Phi @ vectors
-    own = basis**2 @ shrunk + 1 / n
-    return np.asarray((y - basis @ (shrunk * along)) / np.maximum(1 - own, 1e-3))
+    left, own = smooth_out(np.full((n, 1), n**-0.5), given, y[:, None])
+    return np.asarray(left[:, 0] / np.maximum(1 - 1 / n - own[:, 0], 1e-3))
 
 
 def find_alike(given: Floats) -> NDArray[np.float32]:

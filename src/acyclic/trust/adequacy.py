@@ -245,10 +245,12 @@ def markov_check(
     the table does not hold. Large ones do not say that the graph is right: one with too many edges claims little.
 
     Numbers are compared by the products of what the parents leave of them, whatever the shape of the noise; categories
-    among them by the indicators of their levels, a table of categories alone by counts. Curves and categories are also
-    compared in rows in which the parents of both columns are alike: these may turn a dependence round. The p-values are
-    combined by the Cauchy combination, which allows for their dependence. So many claims that they would take longer
-    than some seconds are sampled, as are rows; ``notes`` says so.
+    among them by the indicators of their levels, a table of categories alone by counts. Where mechanisms are curved,
+    parents take sums of curves and, if that is likelier, a smooth function of all of them together: what is fitted
+    of neither column would look like a dependence. Curves and categories are also compared in rows in which the parents
+    of both columns are alike: these may turn a dependence round. The p-values are combined by the Cauchy combination,
+    which allows for their dependence. So many claims that they would take longer than some seconds are sampled, as are
+    rows; ``notes`` says so.
 
     Parameters
     ----------

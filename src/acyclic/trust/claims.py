@@ -27,7 +27,7 @@ from acyclic.scores.independence import (
 )
 from acyclic.scores.levels import level_probabilities
 from acyclic.scores.regression import least_squares
-from acyclic.scores.smoothing import find_alike, leave_out
+from acyclic.scores.smoothing import find_alike, leave_out, smooth_out
 from acyclic.types import Bools, Floats, Integers, Kind
 
 __all__ = ["Examiner", "Mechanisms", "make_examiner"]
@@ -47,6 +47,10 @@ _LARGEST_CURVED = 200
 # Claims times rows, some seconds of work: more rows are sampled, then more claims.
 _MOST_WORK = {"linear": 3e9, "curved": 3e8, "counts": 3e8}
 _FEWEST_ROWS = 2000
+# Nodes with several parents, times rows: functions of all of them together take as long.
+_JOINT_WORK = 1e5
+# A row that alone decides a function of all parents still says something.
+_LEAST_LEFT = 0.1
 # Pairs of rows times claims: these tell what rows with like parents say, up to so many rows, and from so many on.
 _ALIKE_WORK, _MOST_ALIKE, _FEWEST_ALIKE = 5e8, 1500, 500
 
@@ -99,12 +103,16 @@ class _OfProducts:
     def __init__(self, table: Table, adjacency: Bools, mechanisms: Mechanisms, claims: int) -> None:
         self.table, self.adjacency, self.mechanisms = table, adjacency, mechanisms
         most = _affordable(mechanisms, claims)
+        if mechanisms == "curved":
+            joint = int((adjacency.sum(axis=0) > 1).sum())
+            most = min(most, max(int(_JOINT_WORK / joint), _FEWEST_ROWS)) if joint else most
         codings = [_nominal(table, name) for name in table.names]
         self.counts = [0 if coding is None else len(coding.levels) for coding in codings]
         self.rows = encode_rows(draw_rows(table.rows(), most), codings)
         self.n = float(len(self.rows))
         self.features = Features.of(self.rows, self.counts, curved=mechanisms == "curved")
         self._values: dict[int, Floats] = {}
+        self._left: dict[int, Floats] = {}
         rows = int((_ALIKE_WORK / max(claims, 1)) ** 0.5)
         curved = mechanisms == "curved" and rows >= _FEWEST_ALIKE
         self.alike = _Alike(self.features, draw_rows(self.rows, min(rows, _MOST_ALIKE)), adjacency) if curved else None
@@ -120,10 +128,11 @@ class _OfProducts:
         return sum(gains) > _CONVINCING * log(self.n)
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
-        given = self._given(parents, node)
         blocks = [self._of(i)[:, : None if self.counts[i] else _SMOOTH] for i in others]
         at = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])]).tolist()
-        told = compare_products(given.residuals(self._as_child(node)), given.residuals(np.hstack(blocks)), at, given)
+        one, rest, given = self._leave(node, parents, np.hstack(blocks))
+        self._left[node] = one
+        told = compare_products(one, rest, at, given)
         return [combine_dependences([one, *self._where_alike(node, i)]) for one, i in zip(told, others)]
 
     def _where_alike(self, node: int, other: int) -> list[Dependence]:
@@ -134,6 +143,8 @@ class _OfProducts:
 
     def compare_residuals(self, pairs: Integers) -> list[Dependence]:
         left, found = self._left, []
+        for j in np.setdiff1d(pairs, list(left)).tolist():
+            left[j] = self._leave(j, np.flatnonzero(self.adjacency[:, j]), np.empty((len(self.rows), 0)))[0]
         free = Given(np.empty((len(self.rows), 0)))
         free.left[:] = 1.0  # these have lost what their own parents explain, and the products are as they are
         for i in np.unique(pairs[:, 0]):
@@ -143,12 +154,18 @@ class _OfProducts:
             found += [combine_dependences([one, *self._where_alike(i, j)]) for one, j in zip(told, others)]
         return found
 
-    @cached_property
-    def _left(self) -> list[Floats]:
-        return [
-            self._given(np.flatnonzero(column), j).residuals(self._as_child(j))
-            for j, column in enumerate(self.adjacency.T)
-        ]
+    def _leave(self, node: int, parents: Integers, others: Floats) -> tuple[Floats, Floats, Given]:
+        """What the parents leave of a column and of features of others; where curves meet, functions of all of them.
+
+        The bias of the products is that of one misfit times the other's: both sides get the same functions.
+        """
+        given, own = self._given(parents, node), self._as_child(node)
+        left = given.residuals(np.hstack([own, others]))
+        if self.mechanisms == "curved" and len(parents) > 1:
+            together = np.hstack([self._as_child(i) for i in parents])
+            left, added = smooth_out(given.basis, together, left)
+            given.left = np.maximum(given.left - added[:, : own.shape[1]].mean(axis=1), given.left * _LEAST_LEFT)
+        return left[:, : own.shape[1]], left[:, own.shape[1] :], given
 
     def _of(self, i: int) -> Floats:
         if i not in self._values:
