@@ -335,6 +335,8 @@ class _Search:
         self.by_class, self.free = unit is None, criterion.mask.is_free
         # Where orders hardly tie descents have few ends: one from a random order that ends as the others is enough.
         self.tells_apart = False
+        # And where a descent takes less than a few kicks, more of them tell sooner whether there is a lower end.
+        self.descends_fast = False
         self.budget = _find_budget(effort, self.d, deadline)
         # Where the clock alone ends the search, it begins as one without a limit does.
         usual = _find_budget(1.0, self.d, None) if self.budget == inf else self.budget
@@ -390,6 +392,8 @@ class _Search:
             if self.agree():
                 return
             self.climb(starts[given + 1 :], 0)
+            if self.descends_fast and self.restart():
+                return
             self.go_further(self.quota)
         else:
             self.climb(starts, self.quota)
@@ -407,6 +411,14 @@ class _Search:
             best = self.best[0]
             self.cross(self.quota)
             stale = 0 if self.best[0] < best - TIE else stale + 1
+
+    def restart(self) -> bool:
+        """Go downhill from more random orders until two have met at the lowest end; whether they did."""
+        while sum(score <= min(self.reached) + TIE for score in self.reached) < 2:
+            if len(self.chains) >= _POPULATION:
+                return False
+            self.climb([self.draw_start()], 0)
+        return True
 
     def find_starts(self) -> list[Order]:
         """Orders of the first chains where none are given; none under equal variances, which come with theirs."""
@@ -499,7 +511,8 @@ class _Search:
     @property
     def survey_work(self) -> float:
         """Work for a look around; where the clock ended the chains, what they did tells how much there is time for."""
-        return self.spent / 32 if self.cut else self.budget / (16 if self.tells_apart else 8)
+        # Where orders hardly tie margins are wide: half of the work left all that are near zero as they were.
+        return self.spent / 32 if self.cut else self.budget / (32 if self.tells_apart else 8)
 
     def agree(self) -> bool:
         return max(self.reached) <= min(self.reached) + TIE

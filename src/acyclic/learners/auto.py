@@ -112,7 +112,7 @@ class Auto(DagLearner):
     """
 
     method = "auto"
-    version = 3
+    version = 4
     kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_ADAPTIVE, "effort": EFFORT}
 
