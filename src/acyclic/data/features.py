@@ -205,9 +205,7 @@ def _map_rows(maps: Sequence[Curves | Indicators], rows: Floats) -> Floats:
     return np.hstack([each(rows[:, j]) for j, each in enumerate(maps)])
 
 
-def _moments(
-    rows: Floats, maps: Sequence[Curves | Indicators], weights: Floats | None
-) -> tuple[Floats, Floats]:
+def _moments(rows: Floats, maps: Sequence[Curves | Indicators], weights: Floats | None) -> tuple[Floats, Floats]:
     """Second moments, and the features of the last chunk of rows."""
     G = np.zeros(2 * (sum(each.size for each in maps),))
     for start in range(0, len(rows), _CHUNK):
