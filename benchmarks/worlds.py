@@ -3,8 +3,10 @@
     python benchmarks/worlds.py [ROW ...] [--seeds 10] [--first 0] [--methods NAME ...]
                                 [--rows build/worlds.jsonl] [--peers build/peers] [--write docs/benchmarks.md]
 
-Every fit is one line of the file of rows, in processor seconds of one thread, after a fit of a small table; what is there
-is not computed again. All tables are standardised. DirectLiNGAM is the package lingam, in an environment of its own:
+Every fit is one line of the file of rows, in processor seconds of one thread once small tables were fitted; what is
+there is not computed again. All tables are standardised.
+
+DirectLiNGAM is the package lingam, in an environment of its own:
 
     python -m venv build/peers/lingam && build/peers/lingam/bin/pip install lingam==1.13.0
 
