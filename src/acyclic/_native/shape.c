@@ -148,8 +148,16 @@ static int64_t place_of(const Shapes *s, uint64_t key)
     return k;
 }
 
+/* Beyond so many sets, 64 MB, they are begun anew. */
+static const int64_t MOST_SHAPES = 1 << 22;
+
 static int widen(Shapes *s)
 {
+    if (s->room >= MOST_SHAPES) {
+        memset(s->key, 0, (size_t)s->room * sizeof *s->key);
+        s->count = 0;
+        return 1;
+    }
     Shapes wide = {.room = s->room ? 2 * s->room : 1024, .count = s->count};
     wide.key = calloc((size_t)wide.room, sizeof *wide.key);
     wide.value = malloc((size_t)wide.room * sizeof *wide.value);

@@ -428,9 +428,9 @@ def _interact(
 
 
 def _shows_interaction(worlds: Worlds, found: FoundGraph) -> bool:
-    """Whether what the parents leave of some column goes with a product of two, which a joint function confirms.
+    """Whether a column is rather a joint function of its parents, or of these and two whose product explains more.
 
-    The products are a look that costs next to nothing; a joint function of the parents and these two is a second one.
+    The products are a look that costs next to nothing; a joint function of the parents and these two confirms it.
     """
     edges, joint, n = found.weights != 0, worlds.joint, worlds.joint.n
     edges, d = edges[np.ix_(worlds.canon, worlds.canon)], len(edges)
@@ -441,6 +441,9 @@ def _shows_interaction(worlds: Worlds, found: FoundGraph) -> bool:
     limit = log(n) + 2 * log(d * len(pairs))
     for j in range(d):
         family = joint.additive.family(j, np.flatnonzero(edges[:, j]).tolist(), most=1)
+        # Where curves add up this was 4 at most, elsewhere 50 and more.
+        if len(family.parents) > 1 and joint.rough(j, family.parents)[0] < family.score - _CONVINCING * log(n):
+            return True
         left = np.clip(joint.additive.residual(j, family, joint.rows), -_CLIP, _CLIP)
         gains = n * ((left - left.mean()) @ products / n / max(left.std(), EXPLAINED)) ** 2
         # What follows from a column goes with it in ways that no sum of curves has, wherever its causes add up.
