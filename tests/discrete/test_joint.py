@@ -127,6 +127,13 @@ def test_few_columns_and_constant_ones_are_taken(columns):
     assert OrderSearch(mechanisms="joint").fit(rows).causal_graph_.n_edges == 0
 
 
+def test_learn_takes_joint_functions_where_no_product_shows_them():
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 600))
+    found = acyclic.learn(np.column_stack([x, np.cos(1.5 * x) * np.cos(1.5 * z) + 0.3 * rng.normal(size=600), z]))
+    assert found.verdict.settings["mechanisms"] == "joint" and found.graph.n_edges == 2
+
+
 def test_a_constant_column_hides_no_interaction():
     assert edges(acyclic.learn({**draw(), "c": np.ones(300)}).graph) == TRUTH
 

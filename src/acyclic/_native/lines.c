@@ -14,6 +14,7 @@ typedef struct {
     int64_t n_rows;
     double shape_price;
     double *residual;
+    Shapes shapes;
 } Lines;
 
 static void lines_close(Selector *base)
@@ -22,6 +23,7 @@ static void lines_close(Selector *base)
     regression_close(&l->g);
     free(l->base.kept);
     free(l->residual);
+    shapes_close(&l->shapes);
     free(l);
 }
 
@@ -72,12 +74,19 @@ static double shape_of_residual(Lines *l)
 {
     int64_t n = l->n_rows;
     const Regression *g = &l->g;
+    int known = 0;
+    double *at = shape_at(&l->shapes, g->target, g->kept, g->kept_count, &known);
+    if (known)
+        return *at;
     memcpy(l->residual, l->rows + (size_t)g->target * (size_t)n, sizeof(double) * (size_t)n);
     for (int k = 0; k < g->kept_count; k++)
         subtract(n, g->slope[k], l->rows + (size_t)g->kept[k] * (size_t)n, l->residual);
     l->base.work += n * (g->kept_count + 16) / 8;
     double gained = 2 * (double)n * negentropy(l->residual, n, EXPLAINED) - l->shape_price;
-    return gained > 0 ? -gained : 0;
+    double shape = gained > 0 ? -gained : 0;
+    if (at)
+        *at = shape;
+    return shape;
 }
 
 static double lines_shrink(Selector *base)

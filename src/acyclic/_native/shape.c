@@ -3,6 +3,7 @@
 #include "shape.h"
 #include "kernels.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sums go by lanes, one for every so manieth number, so that a compiler may take several at once without another order
@@ -130,4 +131,69 @@ double negentropy(const double *u, int64_t n, double explained)
     add_up(u, n, mean, 1 / sqrt(variance), &even, &odd);
     odd /= (double)n;
     return even_part(even / (double)n - 0.69314718055994531) + 7.4129 * odd * odd;
+}
+
+static uint64_t mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u; /* splitmix64 */
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static int64_t place_of(const Shapes *s, uint64_t key)
+{
+    int64_t k = (int64_t)(key & (uint64_t)(s->room - 1));
+    while (s->key[k] && s->key[k] != key)
+        k = (k + 1) & (s->room - 1);
+    return k;
+}
+
+/* Beyond so many sets, 64 MB, they are begun anew. */
+static const int64_t MOST_SHAPES = 1 << 22;
+
+static int widen(Shapes *s)
+{
+    if (s->room >= MOST_SHAPES) {
+        memset(s->key, 0, (size_t)s->room * sizeof *s->key);
+        s->count = 0;
+        return 1;
+    }
+    Shapes wide = {.room = s->room ? 2 * s->room : 1024, .count = s->count};
+    wide.key = calloc((size_t)wide.room, sizeof *wide.key);
+    wide.value = malloc((size_t)wide.room * sizeof *wide.value);
+    if (!wide.key || !wide.value) {
+        shapes_close(&wide);
+        return 0;
+    }
+    for (int64_t k = 0; k < s->room; k++)
+        if (s->key[k]) {
+            int64_t to = place_of(&wide, s->key[k]);
+            wide.key[to] = s->key[k];
+            wide.value[to] = s->value[k];
+        }
+    shapes_close(s);
+    *s = wide;
+    return 1;
+}
+
+double *shape_at(Shapes *s, int target, const int32_t *parents, int count, int *known)
+{
+    /* A sum, since a set has no order; of a million sets two share 64 bits once in ten million tables. */
+    uint64_t key = mix(~(uint64_t)target);
+    for (int k = 0; k < count; k++)
+        key += mix((uint64_t)parents[k] + 1);
+    key = mix(key) | 1;
+    if (2 * s->count >= s->room && !widen(s))
+        return NULL;
+    int64_t k = place_of(s, key);
+    *known = s->key[k] == key;
+    s->key[k] = key;
+    s->count += !*known;
+    return s->value + k;
+}
+
+void shapes_close(Shapes *s)
+{
+    free(s->key);
+    free(s->value);
 }

@@ -138,6 +138,8 @@ class Features:
     n : float
     G : ndarray (F, F)
         Their second moments.
+    seen : tuple of ndarray (n, d) and (n, F), optional
+        The rows of which these are the moments, and their features, where rows are few.
     """
 
     maps: tuple[Curves | Indicators, ...]
@@ -146,6 +148,7 @@ class Features:
     shaped: tuple[bool, ...]
     n: float
     G: Floats
+    seen: tuple[Floats, Floats] | None = None
 
     @classmethod
     def of(
@@ -171,12 +174,13 @@ class Features:
             for j, each in enumerate(maps)
         )
         shaped = tuple(not counts[j] and _has_many_values(rows[:, j]) for j in range(d))
-        G = _moments(rows, maps, at, weights)
-        return cls(maps, at, levels, shaped, float(n if weights is None else weights.sum()), G)
+        G, Z = _moments(rows, maps, weights)
+        seen = (rows, Z) if n <= _CHUNK else None
+        return cls(maps, at, levels, shaped, float(n if weights is None else weights.sum()), G, seen)
 
     def __call__(self, rows: Floats) -> Floats:
         """Rows of the features (n, F)."""
-        return np.hstack([each(rows[:, j]) for j, each in enumerate(self.maps)])
+        return self.seen[1] if self.seen is not None and self.seen[0] is rows else _map_rows(self.maps, rows)
 
     def responses(self) -> NDArray[np.int32]:
         """How many of its first features a column is as a child."""
@@ -197,15 +201,17 @@ def _has_many_values(x: Floats) -> bool:
     return len(np.unique(x)) > _FEW_VALUES
 
 
-def _moments(
-    rows: Floats, maps: Sequence[Curves | Indicators], at: NDArray[np.int32], weights: Floats | None
-) -> Floats:
-    G = np.zeros((at[-1], at[-1]))
+def _map_rows(maps: Sequence[Curves | Indicators], rows: Floats) -> Floats:
+    return np.hstack([each(rows[:, j]) for j, each in enumerate(maps)])
+
+
+def _moments(rows: Floats, maps: Sequence[Curves | Indicators], weights: Floats | None) -> tuple[Floats, Floats]:
+    """Second moments, and the features of the last chunk of rows."""
+    G = np.zeros(2 * (sum(each.size for each in maps),))
     for start in range(0, len(rows), _CHUNK):
-        part = rows[start : start + _CHUNK]
-        Z = np.hstack([each(part[:, j]) for j, each in enumerate(maps)])
+        Z = _map_rows(maps, rows[start : start + _CHUNK])
         G += Z.T @ (Z if weights is None else Z * weights[start : start + _CHUNK, None])
     G /= len(rows) if weights is None else weights.sum()
     # A constant column is related to none, and explained by none.
     np.fill_diagonal(G, np.where(G.diagonal() > 0, G.diagonal(), 1.0))
-    return G
+    return G, Z

@@ -55,6 +55,8 @@ _BUDGET = 1.5e9
 # A chain's first stretch of kicks is a share of the budget, but no longer than this for 30 columns: from there on more
 # effort is more generations. Children with a quarter of it, measured on real tables, make a population alike too soon.
 _SHARE, _LONGEST = 1 / 18, 1e8
+# Parts of that stretch after which two chains are compared.
+_BITS = 8
 # Of the time that is left, what the chains get; the rest is for the look around the answer.
 _CHAINS_TIME = 0.8
 # The share of the time that a proof under another score may take before the chains begin.
@@ -335,6 +337,8 @@ class _Search:
         self.by_class, self.free = unit is None, criterion.mask.is_free
         # Where orders hardly tie descents have few ends: one from a random order that ends as the others is enough.
         self.tells_apart = False
+        # And where descents take little time, two chains that meet at the lowest end are enough where others end apart.
+        self.descends_fast = False
         self.budget = _find_budget(effort, self.d, deadline)
         # Where the clock alone ends the search, it begins as one without a limit does.
         usual = _find_budget(1.0, self.d, None) if self.budget == inf else self.budget
@@ -390,6 +394,8 @@ class _Search:
             if self.agree():
                 return
             self.climb(starts[given + 1 :], 0)
+            if self.descends_fast and self.meet():
+                return
             self.go_further(self.quota)
         else:
             self.climb(starts, self.quota)
@@ -407,6 +413,15 @@ class _Search:
             best = self.best[0]
             self.cross(self.quota)
             stale = 0 if self.best[0] < best - TIE else stale + 1
+
+    def meet(self) -> bool:
+        """Kick the two best chains, bit by bit, until both are at the lowest end; whether they came to that."""
+        for _ in range(_BITS):
+            best = np.argsort(self.reached, kind="stable")[:2].tolist()
+            if self.reached[best[1]] <= self.reached[best[0]] + TIE:
+                return True
+            self.go_further(self.quota // _BITS, best)
+        return False
 
     def find_starts(self) -> list[Order]:
         """Orders of the first chains where none are given; none under equal variances, which come with theirs."""
@@ -430,9 +445,10 @@ class _Search:
     def open_chain(self, seed: int) -> OrderChain:
         return self.stack.enter_context(OrderChain(*self.given, seed=seed))
 
-    def go_further(self, work: int) -> None:
-        """More kicks for the chains that are there."""
-        self.do(lambda k, flag: self.kick(self.chains[k], work, flag), len(self.chains))
+    def go_further(self, work: int, places: Sequence[int] | None = None) -> None:
+        """More kicks for the chains that are there, or for some of them."""
+        chains = self.chains if places is None else [self.chains[k] for k in places]
+        self.do(lambda k, flag: self.kick(chains[k], work, flag), len(chains))
         self.collect()
         self.reached = [chain.best()[0] for chain in self.chains]
 
@@ -440,9 +456,7 @@ class _Search:
         """More kicks for the best chain alone: where descents are dear, others would only come near it."""
         lowest = min(self.reached)
         best = next(k for k, score in enumerate(self.reached) if score <= lowest + TIE)
-        self.do(lambda _, flag: self.kick(self.chains[best], work, flag), 1)
-        self.collect()
-        self.reached[best] = self.chains[best].best()[0]
+        self.go_further(work, [best])
 
     def cross(self, work: int) -> None:
         """One generation: each chain goes on from a child of two members of the population."""
@@ -499,7 +513,8 @@ class _Search:
     @property
     def survey_work(self) -> float:
         """Work for a look around; where the clock ended the chains, what they did tells how much there is time for."""
-        return self.spent / 32 if self.cut else self.budget / (16 if self.tells_apart else 8)
+        # Where orders hardly tie margins are wide: half of the work left all that are near zero as they were.
+        return self.spent / 32 if self.cut else self.budget / (32 if self.tells_apart else 8)
 
     def agree(self) -> bool:
         return max(self.reached) <= min(self.reached) + TIE

@@ -76,9 +76,9 @@ class Auto(DagLearner):
     (up to 200 columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best
     graph of that world is the answer; where that is more than a search among lines could gain, it is left out. Up to
     ten columns and 5000 rows, functions of all parents together are looked for where curves that add up leave something
-    that goes with products of columns. Categories of more than two levels enter by their levels, and a table of
-    categories alone is counted. ``rivals_`` tells how far the answer is ahead of others, ``cpdag_`` its class where
-    independence alone decides.
+    that goes with products of columns, or that one of the same parents explains. Categories of more than two levels
+    enter by their levels, and a table of categories alone is counted. ``rivals_`` tells how far the answer is ahead of
+    others, ``cpdag_`` its class where independence alone decides.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Auto(DagLearner):
     """
 
     method = "auto"
-    version = 3
+    version = 4
     kinds_seen: ClassVar[frozenset[Kind]] = frozenset(Kind)
     RANGES: ClassVar[Mapping[str, Range]] = {"penalty": PENALTY_OR_ADAPTIVE, "effort": EFFORT}
 

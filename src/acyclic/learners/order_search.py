@@ -101,7 +101,7 @@ class OrderSearch(OrderLearner):
     """
 
     method = "order-search"
-    version = 3
+    version = 4
     orientation = Orientation.INDEPENDENCE
     compares = True
     RANGES: ClassVar[Mapping[str, Range]] = {

@@ -11,7 +11,7 @@ negentropy of the residual in nats (Hyvärinen 1998), over m rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -28,7 +28,9 @@ from acyclic.data.parts import Waves
 from acyclic.scores.local import LocalScore, PenaltyRule, price_of_parent
 from acyclic.types import Floats, Integers
 
-__all__ = ["BlockScore", "Family", "Mechanisms", "NoiseShape", "draw_rows", "negentropy"]
+__all__ = [
+    "BlockScore", "Family", "Mechanisms", "NoiseShape", "choose_by_turns", "draw_rows", "negentropy", "solve",
+]  # fmt: skip
 
 Mechanisms: TypeAlias = Literal["linear", "curved", "joint"]
 NoiseShape: TypeAlias = Literal["gaussian", "any"]
@@ -202,16 +204,7 @@ class BlockScore(LocalScore):
         offered = [self.offered(node, i) for i in parents]
         if np.prod([len(levels) for levels in offered], dtype=float) <= most:
             return min((self.fit(node, parents, levels) for levels in product(*offered)), key=lambda f: f.score)
-        best = self.fit(node, parents, [levels[0] for levels in offered])
-        k, unchanged = 0, 0
-        while unchanged < len(offered):
-            kept = best
-            for level in offered[k]:
-                if level != kept.levels[k]:
-                    other = self.fit(node, parents, (*kept.levels[:k], level, *kept.levels[k + 1 :]))
-                    best = other if other.score < best.score else best
-            k, unchanged = (k + 1) % len(offered), unchanged + 1 if best is kept else 1
-        return best
+        return self.fit(node, parents, choose_by_turns(offered, lambda levels: self.fit(node, parents, levels).score))
 
     def offered(self, node: int, parent: int) -> tuple[int, ...]:
         """With how many of its features a parent may enter: a category has its levels from a line.
@@ -228,28 +221,37 @@ class BlockScore(LocalScore):
         R = features.G[np.ix_(response, response)]
         if len(own):
             cross = G[np.ix_(own, response)]
-            beta = _solve(G[np.ix_(own, own)], cross)
+            beta = solve(G[np.ix_(own, own)], cross)
             R = R - cross.T @ beta
         else:
             beta = np.empty((0, len(response)))
         values = np.maximum(np.linalg.eigvalsh(R), EXPLAINED)
-        r = len(response)
-        price = sum(
-            self.cost + r * self.prices[features.at[i] + level - 1] - self.prices[features.at[i]]
-            for i, level in zip(parents, levels)
-        )
+        price = self.price(parents, levels, len(response))
         shape = 0.0
         if self.rows is not None and features.shaped[node]:
             residual = self.rows[response[0]] - beta[:, 0] @ self.rows[own]
             shape = -max(2 * self.shape_rows * negentropy(residual) - self.shape_price, 0.0)
         misfit = features.n * float(np.log(values).sum())
-        return Family(tuple(parents), tuple(levels), beta, misfit, shape, float(price))
+        return Family(tuple(parents), tuple(levels), beta, misfit, shape, price)
 
     def residual(self, node: int, family: Family, rows: Floats) -> Floats:
         """What the parents leave of a number (n,), in its deviations; rows are over the same columns."""
         own = self.columns_of(family.parents, family.levels)
         Z = self.features(rows)
         return np.asarray(Z[:, self.features.at[node]] - Z[:, own] @ family.coefficients[:, 0])
+
+    def left_by(self, parents: Sequence[int], levels: Sequence[int]) -> Floats:
+        """What parents leave of the variance of each number (d,), all at once."""
+        own, first = self.columns_of(parents, levels), self.features.at[:-1]
+        cross = self.moments[own[:, None], first]
+        explained = (cross * solve(self.moments[own[:, None], own], cross)).sum(axis=0) if len(own) else 0.0
+        return np.asarray(self.features.G[first, first] - explained)
+
+    def price(self, parents: Sequence[int], levels: Sequence[int], responses: int = 1) -> float:
+        """What parents cost that enter at given levels."""
+        at, prices = self.features.at, self.prices
+        extra = (responses * prices[at[i] + level - 1] - prices[at[i]] for i, level in zip(parents, levels))
+        return float(sum(self.cost + each for each in extra))
 
     def columns_of(self, parents: Sequence[int], levels: Sequence[int]) -> Integers:
         """Places of the features with which parents enter."""
@@ -259,7 +261,22 @@ class BlockScore(LocalScore):
         ).astype(np.intp)
 
 
-def _solve(A: Floats, b: Floats) -> Floats:
+def choose_by_turns(offered: Sequence[tuple[int, ...]], score: Callable[[tuple[int, ...]], float]) -> tuple[int, ...]:
+    """The levels of parents with a low score: from the lowest of all, one parent after the other takes its best."""
+    best = tuple(levels[0] for levels in offered)
+    least, k, unchanged = score(best) if offered else 0.0, 0, 0
+    while unchanged < len(offered):
+        kept = best
+        for level in offered[k]:
+            other = (*kept[:k], level, *kept[k + 1 :])
+            if other != kept and (value := score(other)) < least:
+                best, least = other, value
+        k, unchanged = (k + 1) % len(offered), unchanged + 1 if best is kept else 1
+    return best
+
+
+def solve(A: Floats, b: Floats) -> Floats:
+    """A⁻¹b for moments A, the shortest of many where columns determine each other."""
     factor, failed = lapack.dpotrf(A, lower=1)
     if failed or factor.diagonal().min() ** 2 < DEPENDENT:
         return np.asarray(np.linalg.lstsq(A, b, rcond=DEPENDENT)[0])

@@ -9,7 +9,8 @@ parameters. The lower of this and the score of curves that add up counts, so tha
 themselves. Kernels are centred: the mean of the column is free.
 
 To compare very many sets, K is told by few rows (Nyström): enough to find what comes before what, too few to see one of
-many parents. For the sets of an answer it is told by all rows, or as many as take some hundredths of a second.
+many parents; each set is factored once, for all columns. For the sets of an answer K is told by all rows, or as many as
+take some hundredths of a second.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.parts import Waves
-from acyclic.scores.blocks import BlockScore, Family, draw_rows
+from acyclic.scores.blocks import BlockScore, Family, choose_by_turns, draw_rows
 from acyclic.scores.local import LocalScore, PenaltyRule
 from acyclic.types import Floats, Integers
 
@@ -70,6 +72,8 @@ class JointScore(LocalScore):
         self.mean, self.deviations = rows.mean(axis=0), np.where(deviations > 0, deviations, 1.0)
         self.Z = (rows - self.mean) / self.deviations
         self._known: dict[tuple[int, tuple[int, ...]], tuple[float, Reach]] = {}
+        self._of_few: dict[tuple[tuple[int, ...], int], Floats] = {}
+        self._left_by_curves: dict[tuple[tuple[int, ...], tuple[int, ...]], Floats] = {}
         self._fine: dict[tuple[int, tuple[int, ...], Reach], float] = {}
 
     def score(self, node: int, parents: Collection[int]) -> float:
@@ -78,12 +82,23 @@ class JointScore(LocalScore):
         together = self.rough(node, given)[0] if len(given) > 1 else inf
         if together < inf and together <= self._least_of_curves(node, given):
             return together
-        return min(self.additive.family(node, given, most=1).score, together)
+        offered = [self.additive.offered(node, i) for i in given]
+        best = choose_by_turns(offered, lambda levels: self._add_up(node, given, levels))
+        return min(self._add_up(node, given, best), together)
 
     def _least_of_curves(self, node: int, parents: tuple[int, ...]) -> float:
         """What the score of curves that add up cannot fall below: as rough as they get, at the price of lines."""
-        roughest = [self.additive.features.levels[i][-1] for i in parents]
-        return self.additive.fit(node, parents, roughest).misfit + len(parents) * self.additive.cost
+        roughest = tuple(self.additive.features.levels[i][-1] for i in parents)
+        return self._misfit(node, parents, roughest) + len(parents) * self.additive.cost
+
+    def _add_up(self, node: int, parents: tuple[int, ...], levels: tuple[int, ...]) -> float:
+        """The score of curves that add up."""
+        return self._misfit(node, parents, levels) + self.additive.price(parents, levels)
+
+    def _misfit(self, node: int, parents: tuple[int, ...], levels: tuple[int, ...]) -> float:
+        if (parents, levels) not in self._left_by_curves:
+            self._left_by_curves[parents, levels] = self.additive.left_by(parents, levels)
+        return float(self.n * log(max(self._left_by_curves[parents, levels][node], EXPLAINED)))
 
     def rough(self, node: int, parents: tuple[int, ...]) -> tuple[float, Reach]:
         """The score of a joint function and its reach, K told by few rows."""
@@ -143,11 +158,13 @@ class JointScore(LocalScore):
         return np.asfortranarray(np.exp(-0.5 * ((x[:, None] - x[some]) / length) ** 2))
 
     def _evidence_of_few(self, node: int, parents: tuple[int, ...], length: int) -> list[float]:
-        some, kernels = self._few
-        C = kernels[length][parents[0]].copy(order="F")
-        for i in parents[1:]:
-            C *= kernels[length][i]
-        return self._low_rank(C, some, node, range(len(_RATIOS)))
+        if (parents, length) not in self._of_few:
+            some, kernels = self._few
+            C = kernels[length][parents[0]].copy(order="F")
+            for i in parents[1:]:
+                C *= kernels[length][i]
+            self._of_few[parents, length] = self._low_rank(C, some, range(self.n_nodes), range(len(_RATIOS)))
+        return list(self._of_few[parents, length][node])
 
     def _evidence(self, node: int, parents: tuple[int, ...], length: int, ratios: Sequence[int]) -> list[float]:
         keys = [(node, parents, Reach(length, ratio)) for ratio in ratios]
@@ -162,7 +179,7 @@ class JointScore(LocalScore):
         if self.n <= _ALL_ROWS:
             return self._full_rank(_kernel(X, X, _LENGTHS[length]), node, ratios)
         some = _choose(self.n, int((_PRODUCTS / self.n) ** 0.5))
-        return self._low_rank(_kernel(X, X[some], _LENGTHS[length]), some, node, ratios)
+        return list(self._low_rank(_kernel(X, X[some], _LENGTHS[length]), some, [node], ratios)[0])
 
     def _full_rank(self, K: Floats, node: int, ratios: Sequence[int]) -> list[float]:
         y, found, middle = self.Z[:, node], [], K.mean(axis=0)
@@ -175,19 +192,18 @@ class JointScore(LocalScore):
             found.append(self.n * log(max(float(u @ u), self.n * 1e-12) / self.n) + _log_det(factor))
         return found
 
-    def _low_rank(self, C: Floats, some: Integers, node: int, ratios: Sequence[int]) -> list[float]:
-        """K = C W⁻¹ C' for the kernel C of all rows with some, W among these."""
+    def _low_rank(self, C: Floats, some: Integers, nodes: Sequence[int], ratios: Sequence[int]) -> Floats:
+        """K = C W⁻¹ C' for the kernel C of all rows with some, W among these: for each of the nodes by ratio."""
         W = C[some]
         W.flat[:: len(some) + 1] += _JITTER
         C -= C.mean(axis=0)
-        y, found = self.Z[:, node], []
-        S, c = blas.dsyrk(1.0, C, trans=1, lower=1), C.T @ y
-        base = _log_det(lapack.dpotrf(W, lower=1)[0])
-        for ratio in ratios:
+        S, c = blas.dsyrk(1.0, C, trans=1, lower=1), C.T @ self.Z[:, nodes]
+        base, found = _log_det(lapack.dpotrf(W, lower=1)[0]), np.empty((len(nodes), len(ratios)))
+        for k, ratio in enumerate(ratios):
             rho = _RATIOS[ratio]
             factor, _ = lapack.dpotrf(W + rho * S, lower=1, overwrite_a=1)
-            left = self.n - rho * float(c @ lapack.dpotrs(factor, c, lower=1)[0])
-            found.append(self.n * log(max(left, self.n * 1e-12) / self.n) + _log_det(factor) - base)
+            left = self.n - rho * (c * lapack.dpotrs(factor, c, lower=1)[0]).sum(axis=0)
+            found[:, k] = self.n * np.log(np.maximum(left / self.n, 1e-12)) + _log_det(factor) - base
         return found
 
     def _fit_waves(self, node: int, parents: list[int], reach: Reach) -> Waves:
