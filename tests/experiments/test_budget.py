@@ -1,11 +1,14 @@
 """A budget of time goes where a claim is undecided, until all are decided or the time is spent."""
 
+from dataclasses import replace
+
 import pytest
 
 from acyclic.deadline import Deadline
 from acyclic.experiments import acceptance, budget, runner
 from acyclic.experiments.budget import next_cases, spend, undecided
 from acyclic.experiments.claims import Check, Claim, Standing, Where
+from acyclic.experiments.pace import GROWTH, Pace
 from acyclic.experiments.store import Record, Store
 from experiments import made_up
 
@@ -81,7 +84,7 @@ def test_the_widest_interval_across_its_bound_comes_first(plan, store, computed,
 
 
 def test_the_order_of_need(plan, store):
-    by_key = {(s.label, s.data["n_nodes"]): s for s in plan.settings()}
+    by_key = settings_of(plan)
     slow, fast = by_key["MSE + exponential", 30], by_key["MSE + exponential", 10]
     empty, endless = by_key["MSE + TMPI", 10], by_key["MSE + TMPI", 30]
     for setting, seconds in ((slow, 50.0), (fast, 1.0), (endless, 1.0)):
@@ -105,6 +108,47 @@ def test_the_order_of_need(plan, store):
     # A record has twice the wall seconds of its processor seconds here.
     assert "slow" not in [one.claim for one in undecided(found, store, left=99.0)]
     assert [one.claim for one in undecided(found, store, nodes=(30,))] == ["slow", "endless"]
+
+
+def settings_of(plan):
+    return {(s.label, s.data["n_nodes"]): s for s in plan.settings()}
+
+
+def test_time_that_was_never_measured_is_that_of_the_nearest_kind(store):
+    methods = {
+        "slow": made_up.method({"learner": "Notears", "constraint": "exponential"}),
+        "same minimiser": made_up.method({"learner": "Notears", "constraint": "fast-tmpi"}),
+        "adam": made_up.method({"learner": "Golem", "inner": "adam"}),
+        "fast": made_up.method({"learner": "EqualVariance"}),
+    }
+    plan = made_up.plan(methods=methods, data={"graph": ("ER2",), "n_nodes": (10, 40, 160), "n": (1000,)})
+    find = settings_of(plan)
+    assert Pace(store).seconds(find["slow", 10]) == 0.0
+    # Records have twice the wall seconds of their processor seconds: 2 and 128, a power of 3 of the number of nodes.
+    for label, nodes, seconds in (("slow", 10, 1.0), ("slow", 40, 64.0), ("fast", 10, 0.01)):
+        store.add(made_up.record(find[label, nodes], 0, shd=1, cpu_seconds=seconds))
+    pace = Pace(store)
+    assert pace.seconds(find["slow", 40]) == 128
+    assert pace.seconds(find["slow", 160]) == pytest.approx(128 * 4**3)
+    assert pace.seconds(find["same minimiser", 160]) == pytest.approx(128 * 4**3)
+    assert pace.seconds(find["fast", 40]) == pytest.approx(0.02 * 4**GROWTH)
+    # Of a minimiser that nobody tried, the slowest of all that ran.
+    assert pace.seconds(find["adam", 40]) == 128
+
+
+def test_claims_that_never_ran_come_cheapest_first_and_only_if_they_fit(plan, store):
+    plan = made_up.plan(data={**plan.data, "n_nodes": (10, 30, 500)})
+    find = settings_of(plan)
+    store.add(made_up.record(find["MSE + TMPI", 10], 0, shd=1, cpu_seconds=1.0))
+    found = [
+        Check(f"{label} at {nodes}", "", UNDECIDED, (("small", find[label, nodes]),), float("inf"), 4)
+        for label, nodes in [("MSE + exponential", 500), ("MSE + exponential", 30), ("MSE + TMPI", 10)]
+    ]
+    found[2] = replace(found[2], width=0.5)
+    names = [one.claim for one in undecided(found, store)]
+    assert names == ["MSE + TMPI at 10", "MSE + exponential at 30", "MSE + exponential at 500"]
+    # 2 s at 10 nodes make 9.8 hours at 500.
+    assert [one.claim for one in undecided(found, store, left=7200.0)] == names[:2]
 
 
 def test_no_time_computes_nothing(plan, store, computed, claim):

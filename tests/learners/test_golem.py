@@ -101,6 +101,16 @@ def test_from_a_start_there_is_no_detour(data):
     assert fit.solution_.steps < from_zero.solution_.steps
 
 
+def test_on_magnitudes_the_weights_themselves_are_a_dag(data):
+    start = Golem().fit(data.X).solution_.weights
+    fit = Golem(h_of="absolute", start=start).fit(data.X)
+    W = fit.solution_.weights
+    assert not is_acyclic(start) and is_acyclic(W) and fit.solution_.h == 0
+    expected = negative_log_likelihood(data.X, W, "equal") + 0.02 * np.abs(W).sum()
+    assert fit.solution_.objective == pytest.approx(expected, rel=1e-10)
+    assert shd(data.graph, fit.causal_graph_) == 0 and fit.verdict_.settings["h_of"] == "absolute"
+
+
 def test_a_given_l1_replaces_the_published_ones(data):
     assert Golem().fit(data.X).verdict_.settings["l1"] == 0.02
     assert Golem(noise="unequal").fit(data.X).verdict_.settings["l1"] == 0.002

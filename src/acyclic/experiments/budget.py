@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from acyclic.deadline import Deadline
 from acyclic.experiments.acceptance import checks
 from acyclic.experiments.claims import Check, Standing
+from acyclic.experiments.pace import Pace
 from acyclic.experiments.runner import run
 
 if TYPE_CHECKING:
@@ -83,19 +84,20 @@ def undecided(
 ) -> list[Check]:
     """Claims that more runs may decide, in the order of need.
 
-    First those that have not the runs it takes, then by the width of their interval, the widest first; of equals what
-    takes least time. Intervals without end come last: their runs were cut, or have next to no errors to compare. Those
-    of which a single run takes longer than what is left are passed over.
+    First those that have not the runs it takes, what takes least time before the rest; then by the width of their
+    interval, the widest first, and of equals what takes least time. Intervals without end come last: their runs were
+    cut, or have next to no errors to compare. Those of which a single run takes longer than what is left, as measured
+    or as estimated from others, are passed over.
     """
-    stored = store.seconds()
+    stored, pace = store.seconds(), Pace(store)
 
     def seconds(check: Check) -> float:
-        found = [stored[setting.key] for _, setting in check.settings if setting.key in stored]
-        return max((total / count for count, total in found), default=0.0)
+        return max(pace.seconds(setting) for _, setting in check.settings)
 
     def need(check: Check) -> tuple[bool, bool, float, float, float]:
         enough = _least_runs(check, stored) >= check.enough
-        return enough, enough and isinf(check.width), -check.width, seconds(check), _size(check)
+        width = -check.width if enough else 0.0
+        return enough, enough and isinf(check.width), width, seconds(check), _size(check)
 
     def asked(check: Check) -> bool:
         sizes = {setting.data.get("n_nodes") for _, setting in check.settings}

@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 
 from acyclic.documents import parse_json
 from acyclic.errors import InputError, MissingExtraError
-from acyclic.experiments.cases import Case, pairs
+from acyclic.experiments.cases import Case, Scalar, pairs
 from acyclic.files import write_atomically
 from acyclic.ranges import MAPPING, NONE, TEXT, check_document, number, one_of, record, show_value, whole
 
@@ -224,6 +224,13 @@ class Store:
         query = "SELECT setting, count(*), sum(seconds) FROM results GROUP BY setting"
         with self._reading():
             return {setting: (count, total) for setting, count, total in self._database.execute(query)}
+
+    def means(self) -> list[tuple[str, dict[str, Scalar], dict[str, Scalar], float]]:
+        """For each setting its name, data and method, and the mean seconds of its runs."""
+        query = "SELECT setting, min(data), min(method), avg(seconds) FROM results GROUP BY setting"
+        with self._reading():
+            found = self._database.execute(query).fetchall()
+        return [(key, parse_json(data), parse_json(method), seconds) for key, data, method, seconds in found]
 
     def __len__(self) -> int:
         with self._reading():
