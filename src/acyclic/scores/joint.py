@@ -164,7 +164,7 @@ class JointScore(LocalScore):
             for i in parents[1:]:
                 C *= kernels[length][i]
             self._of_few[parents, length] = self._low_rank(C, some, range(self.n_nodes), range(len(_RATIOS)))
-        return list(self._of_few[parents, length][node])
+        return [float(each) for each in self._of_few[parents, length][node]]
 
     def _evidence(self, node: int, parents: tuple[int, ...], length: int, ratios: Sequence[int]) -> list[float]:
         keys = [(node, parents, Reach(length, ratio)) for ratio in ratios]
@@ -179,7 +179,7 @@ class JointScore(LocalScore):
         if self.n <= _ALL_ROWS:
             return self._full_rank(_kernel(X, X, _LENGTHS[length]), node, ratios)
         some = _choose(self.n, int((_PRODUCTS / self.n) ** 0.5))
-        return list(self._low_rank(_kernel(X, X[some], _LENGTHS[length]), some, [node], ratios)[0])
+        return [float(each) for each in self._low_rank(_kernel(X, X[some], _LENGTHS[length]), some, [node], ratios)[0]]
 
     def _full_rank(self, K: Floats, node: int, ratios: Sequence[int]) -> list[float]:
         y, found, middle = self.Z[:, node], [], K.mean(axis=0)
