@@ -198,3 +198,14 @@ def test_few_edges_among_many_columns_are_multiplied_by_themselves_to_the_same_s
     assert value == pytest.approx(expected, rel=1e-13)
     np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-11 * np.abs(slopes).max())
     np.testing.assert_allclose(c, score.curvature(W)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("d", [30, 210])
+def test_the_jacobian_is_that_of_a_plain_inverse_at_any_size(d):
+    score = GaussianEqualVariance(Moments(500, np.zeros(d), np.eye(d)))
+    W = np.random.default_rng(d).normal(size=(d, d)) / (4 * d**0.5)
+    value, gradient = score._jacobian(W)
+    # The condition of I − W is below 10 here, so that errors stay within some hundred roundings.
+    assert value == pytest.approx(-np.linalg.slogdet(np.eye(d) - W)[1], rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(gradient, np.linalg.inv(np.eye(d) - W).T, rtol=0, atol=1e-12)
+    assert score._jacobian(np.ones((d, d)) / d)[0] > 20 and score._jacobian(np.eye(d))[0] == np.inf

@@ -92,6 +92,11 @@ class LeastSquares(_Gaussian):
         return self.S, np.ones(self.n_nodes)
 
 
+# From so many nodes on, BLAS works on several threads. NumPy and SciPy each bring one whose threads wait in a busy loop
+# when it is done, in the way of the other's: products are NumPy's, so that it has to factor too, twice if need be.
+_IN_PARALLEL = 200
+
+
 class _Likelihood(_Gaussian):
     """Gaussian negative log-likelihoods for each row, less constants: Σ_j ½ log σ_j² − log|det(I − W)|."""
 
@@ -114,9 +119,14 @@ class _Likelihood(_Gaussian):
         if stairs is not None:
             found = stairs.invert(W)
             return (np.inf, np.zeros_like(W)) if found is None else (-found[0], found[1].T)
-        # One factorisation serves both.
         M = np.asfortranarray(-W)
         M.flat[:: self.n_nodes + 1] += 1
+        if self.n_nodes >= _IN_PARALLEL:
+            sign, logarithm = np.linalg.slogdet(M)
+            if not sign:
+                return np.inf, np.zeros_like(W)
+            return -float(logarithm), np.ascontiguousarray(np.linalg.inv(M).T)
+        # One factorisation serves both.
         factor, pivots, singular = dgetrf(M, overwrite_a=1)
         if singular:
             return np.inf, np.zeros_like(W)
