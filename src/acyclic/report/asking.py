@@ -11,7 +11,7 @@ from acyclic.findings import Findings
 from acyclic.judging import words
 from acyclic.judging.words.effects import MOST
 from acyclic.trust.bootstrap import LEVEL
-from acyclic.trust.explaining import FEWEST_DRAWS, bound_effects, is_linear
+from acyclic.trust.explaining import FEWEST_DRAWS, bound_effects, is_linear, remark_draws
 
 __all__ = ["pack_questions"]
 
@@ -38,9 +38,5 @@ def pack_questions(result: Findings, target: str | None) -> dict[str, Any]:
 
 
 def _remark(result: Findings, draws: int) -> list[Fact[Remark]]:
-    said = []
-    if draws >= FEWEST_DRAWS:
-        said.append(Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=draws))
-    elif draws:
-        said.append(Fact.of(Remark.FEW_DRAWS, draws=draws, fewest=FEWEST_DRAWS))
+    said = remark_draws(draws)
     return said if is_linear(result) else [*said, Fact.of(Remark.AVERAGE_SLOPES)]

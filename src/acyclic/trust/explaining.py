@@ -21,7 +21,7 @@ from acyclic.trust.bootstrap import LEVEL, Bootstrap
 from acyclic.trust.effects import total_effects
 from acyclic.types import Bools, Floats, Kind
 
-__all__ = ["FEWEST_DRAWS", "Effect", "Explanation", "bound_effects", "explain", "find_target"]
+__all__ = ["FEWEST_DRAWS", "Effect", "Explanation", "bound_effects", "explain", "find_target", "remark_draws"]
 
 # With fewer draws no whole one is outside of an interval at either of its ends.
 FEWEST_DRAWS = round(2 / (1 - LEVEL))
@@ -134,6 +134,13 @@ class Explanation(Shown):
 
     def __str__(self) -> str:
         return words.say_explanation(self)
+
+
+def remark_draws(draws: int) -> list[Fact[Remark]]:
+    """What intervals are made of where there were draws, or that these are too few."""
+    if draws >= FEWEST_DRAWS:
+        return [Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=draws)]
+    return [Fact.of(Remark.FEW_DRAWS, draws=draws, fewest=FEWEST_DRAWS)] if draws else []
 
 
 def find_target(names: Sequence[str], target: str) -> int:
@@ -252,16 +259,14 @@ class _Spread:
         ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
         drawn = None if not found.confidence else Bootstrap.from_dict(found.confidence).drawn
         count = 0 if drawn is None else len(drawn.counts)
+        remarks += remark_draws(count)
         if drawn is not None and count >= FEWEST_DRAWS:
             size = found.graph.n_nodes
             onto, off = (drawn.effects(size, node, onto=way) for way in (True, False))
-            remarks.append(Fact.of(Remark.GRAPH_DRAWN_TOO, level=LEVEL, draws=count))
             lower_on, upper_on = np.quantile(onto, ends, axis=0)
             lower_off, upper_off = np.quantile(off, ends, axis=0)
             shares = (onto != 0).mean(axis=0), (off != 0).mean(axis=0)
             return cls((lower_on, upper_on), (lower_off, upper_off), *shares)
-        if count:
-            remarks.append(Fact.of(Remark.FEW_DRAWS, draws=count, fewest=FEWEST_DRAWS))
         if found.table is None or not is_linear(found):
             return cls()
         refits = total_effects(found.graph, found.table, REFITS, level=LEVEL, time_limit=SECONDS)
