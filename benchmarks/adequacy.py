@@ -17,7 +17,7 @@ What is lost to the number of claims: the same tests of the confounded pair alon
 
 What can be seen at all: where two columns that no edge joins have a confounder, the most powerful test (Neyman and
 Pearson) is the ratio of the likelihoods with it and without it. It has to know all functions and all noises, so that no
-other test has its power. It is printed for mim and categorical tables, where `markov_check` sees least: at 0.05, as if
+other test has its power. It is printed for mim, mixed and categorical tables, where `markov_check` sees least: at 0.05, as if
 the pair were known too, and at 0.05 / claims. For mim also the products of the true residuals, which know each column's
 mean given its parents; what they lack is how the other parents change the sign of the products.
 
@@ -37,6 +37,7 @@ from scipy.special import logsumexp
 from scipy.stats import kstest, norm
 
 import acyclic
+from acyclic.data.categories import add_effects
 from acyclic.data.mechanisms import signed_uniform
 from acyclic.data.simulate import _streams, random_dag
 from acyclic.findings.origin import list_versions
@@ -96,6 +97,33 @@ def confounded(args, seed, rng, apart, **settings):
     return acyclic.Dag(graph.weights[:-1, :-1], names), table.select(names), (names[i], names[j])
 
 
+class Number:
+    """Normal with these means, of rows and of values of the hidden column: (n, values)."""
+
+    def __init__(self, means):
+        self.means = means
+
+    def log_density(self, column):
+        return norm.logpdf(column[:, None] - self.means)
+
+    def draw(self, hidden, rng):
+        return self.means[np.arange(len(hidden)), hidden] + rng.standard_normal(len(hidden))
+
+
+class Category:
+    """With these log-odds of its levels: (levels, n, values)."""
+
+    def __init__(self, odds):
+        self.logs = odds - logsumexp(odds, axis=0)
+
+    def log_density(self, column):
+        return self.logs[column.astype(int), np.arange(len(column))]
+
+    def draw(self, hidden, rng):
+        p = np.exp(self.logs[:, np.arange(len(hidden)), hidden])
+        return (np.cumsum(p, axis=0)[:-1] <= rng.random(len(hidden))).sum(axis=0)
+
+
 class Oracle:
     """The most powerful test of whether the last column, hidden, drives both of a pair: it knows the model."""
 
@@ -105,7 +133,7 @@ class Oracle:
         whole[:-1, :-1] = graph.adjacency
         whole[-1, [graph.names.index(name) for name in pair]] = True
         data = acyclic.simulate(n=args.rows, graph=whole, sem=sem, random_state=seed)
-        self.graph, self.X, self.levels = whole, data.X, np.array(data.levels)
+        self.graph, self.X, self.levels, self.weights = whole, data.X, np.array(data.levels), data.graph.weights
         i, j = (graph.names.index(name) for name in pair)
         # The one that is no cause of the other may be drawn again with all others as they are.
         self.late, self.early = (j, i) if close_transitively(whole)[i, j] else (i, j)
@@ -118,26 +146,53 @@ class Oracle:
 
     def statistics(self, sem):
         """Standard normal values without a confounder: of the likelihood ratio, and of the products of residuals."""
-        return self.of_mim() if sem == "mim" else (self.of_categories(), None)
+        return {"mim": self.of_mim, "mixed": self.of_mixed, "categorical": self.of_categories}[sem]()
 
-    def of_mim(self, draws=40):
-        hidden = np.linspace(-4, 4, 61)
-        log_p = norm.logpdf(hidden) - logsumexp(norm.logpdf(hidden))
+    def of_mim(self):
+        hidden, log_p = self.grid()
         late, early = self.mim_means(self.late, hidden), self.mim_means(self.early, hidden)
-        of_early = norm.logpdf(self.X[:, self.early, None] - early)
+        p = np.exp(log_p)
+        products = (self.X[:, self.late] - late @ p) * (self.X[:, self.early] - early @ p)
+        return self.ratio(Number(late), Number(early), log_p), products.sum() / np.linalg.norm(products)
 
-        def ratio(column):
-            of_late = norm.logpdf(column[:, None] - late)
+    def of_mixed(self):
+        hidden, log_p = self.grid()
+        if count := self.levels[-1]:
+            hidden, log_p = np.arange(count), self.stream(self.d - 1).uniform(-0.5, 0.5, count)
+        late, early = (self.mixed(node, hidden) for node in (self.late, self.early))
+        return self.ratio(late, early, log_p - logsumexp(log_p)), None
+
+    @staticmethod
+    def grid():
+        """Values of a normal number, and the logarithms of their probabilities."""
+        hidden = np.linspace(-4, 4, 61)
+        return hidden, norm.logpdf(hidden) - logsumexp(norm.logpdf(hidden))
+
+    def ratio(self, late, early, log_p, draws=40):
+        """The likelihood ratio, by its mean and deviation where the later column has a hidden cause of its own."""
+        of_early = early.log_density(self.X[:, self.early])
+
+        def found(column):
+            of_late = late.log_density(column)
             apart = logsumexp(of_late + log_p, axis=1) + logsumexp(of_early + log_p, axis=1)
             return (logsumexp(of_late + of_early + log_p, axis=1) - apart).sum()
 
-        rng, rows, p = np.random.default_rng([self.seed, 11]), np.arange(len(self.X)), np.exp(log_p)
-        free = [
-            ratio(late[rows, rng.choice(len(hidden), len(rows), p=p)] + rng.standard_normal(len(rows)))
-            for _ in range(draws)
-        ]
-        products = (self.X[:, self.late] - late @ p) * (self.X[:, self.early] - early @ p)
-        return (ratio(self.X[:, self.late]) - np.mean(free)) / np.std(free), products.sum() / np.linalg.norm(products)
+        rng = np.random.default_rng([self.seed, 11])
+        causes = rng.choice(len(log_p), (draws, len(self.X)), p=np.exp(log_p))
+        free = [found(late.draw(hidden, rng)) for hidden in causes]
+        return (found(self.X[:, self.late]) - np.mean(free)) / np.std(free)
+
+    def mixed(self, node, hidden):
+        """The distribution of a column of a mixed table given its parents and each value of the hidden one."""
+        parents, responses = self.parents(node), max(int(self.levels[node]), 1)
+        means = []
+        for value in hidden:
+            stream, inputs = self.stream(node), self.X[:, parents].T.copy()
+            inputs[-1] = value
+            base = stream.uniform(-0.5, 0.5, (responses, 1)) if self.levels[node] else 0.0
+            means.append(base + add_effects(responses, self.weights[parents, node], self.levels[parents], inputs, stream))
+        means = np.stack(means, axis=-1)
+        return Category(means) if self.levels[node] else Number(means[0])
 
     def mim_means(self, node, hidden):
         """The mean of a column given its parents and each value of the hidden one, its last parent: (n, values)."""
@@ -155,7 +210,7 @@ class Oracle:
         gains = np.log(np.einsum("h,nhl,nh->nl", shares, late, of_early) / apart / (of_early @ shares)[:, None])
         mean = (apart * gains).sum(axis=1)
         variance = (apart * gains**2).sum(axis=1) - mean**2
-        return (gains[rows, self.X[:, self.late].astype(int)].sum() - mean.sum()) / np.sqrt(variance.sum())
+        return (gains[rows, self.X[:, self.late].astype(int)].sum() - mean.sum()) / np.sqrt(variance.sum()), None
 
     def probabilities(self, node):
         """Of the levels of a column given its parents and each level of the hidden one: (n, hidden, levels)."""
@@ -201,7 +256,7 @@ def examine(args, seed, settings):
         wrong = acyclic.markov_check(inner, rest)
         kept[name].append([bool(wrong.p_value < 0.05), names_pair(wrong, pair)])
     kept["told"], kept["implied"] = told(inner, rest, pair), wrong.implied
-    if settings.get("sem") in ("mim", "categorical"):
+    if settings.get("sem") in ("mim", "categorical", "mixed"):
         kept["oracle"] = Oracle(args, seed, inner, pair, settings["sem"]).statistics(settings["sem"])
     return {**kept, "seconds": time.process_time() - started}
 

@@ -90,6 +90,18 @@ def draw_turned(seed, levels, hidden=True):
     return graph, acyclic.read_table(np.column_stack(columns).astype(float), names=list("wzxy"), kinds=kinds)
 
 
+@pytest.mark.parametrize("moments", [False, True])
+def test_a_hidden_cause_is_seen_behind_what_known_parents_do(moments):
+    """Correlated by 0.2 once their parents are taken out, and by 0.025 where one of them keeps its own."""
+    rng = np.random.default_rng(5)
+    hidden, a, b, noise, more = rng.normal(size=(5, 1000))
+    X = np.column_stack([a, b, 8 * a + 0.5 * hidden + noise, 8 * b + 0.5 * hidden + more])
+    table = acyclic.read_table(X, names=list("abxy"))
+    found = markov_check(acyclic.Dag.from_edges([("a", "x"), ("b", "y")], table.names), table.moments if moments else table)
+    assert {"x", "y"} in ends(found.violated)
+    assert found.p_value < 1e-4
+
+
 @pytest.mark.parametrize("levels", [True, False])
 def test_a_hidden_cause_that_the_parents_turn_round_is_seen(levels):
     found = markov_check(*draw_turned(0, levels))

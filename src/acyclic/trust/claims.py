@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 from math import log
 from typing import Literal, Protocol, TypeAlias
 
@@ -113,6 +113,7 @@ class _OfProducts:
         self.features = Features.of(self.rows, self.counts, curved=mechanisms == "curved")
         self._values: dict[int, Floats] = {}
         self._left: dict[int, Floats] = {}
+        self._looks: dict[int, list[Floats]] = {}
         rows = int((_ALIKE_WORK / max(claims, 1)) ** 0.5)
         curved = mechanisms == "curved" and rows >= _FEWEST_ALIKE
         self.alike = _Alike(self.features, draw_rows(self.rows, min(rows, _MOST_ALIKE)), adjacency) if curved else None
@@ -128,12 +129,32 @@ class _OfProducts:
         return sum(gains) > _CONVINCING * log(self.n)
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
-        blocks = [self._of(i)[:, : None if self.counts[i] else _SMOOTH] for i in others]
-        at = np.concatenate([[0], np.cumsum([block.shape[1] for block in blocks])]).tolist()
-        one, rest, given = self._leave(node, parents, np.hstack(blocks))
-        self._left[node] = one
-        told = compare_products(one, rest, at, given)
-        return [combine_dependences([one, *self._where_alike(node, i)]) for one, i in zip(told, others)]
+        looks = [look for i in others for look in self._look_at(i)]
+        at = np.concatenate([[0], np.cumsum([look.shape[1] for look in looks])]).tolist()
+        one, rest, given = self._leave(node, parents, np.hstack(looks))
+        told = iter(compare_products(one, rest, at, given))
+        return [
+            combine_dependences([*islice(told, len(self._look_at(i))), *self._where_alike(node, i)]) for i in others
+        ]
+
+    def _look_at(self, j: int) -> list[Floats]:
+        """Functions of a column, and of its parents, whose products with residuals of another are tested: (n, k) each.
+
+        Its features, and what its own parents leave of it, in which less noise hides a common cause. Parents of a
+        column that is no descendant are none either: the claim holds of functions of all of them.
+        """
+        if j not in self._looks:
+            looks, left = [self._of(j)[:, : None if self.counts[j] else _SMOOTH]], self._residual(j)
+            if self.adjacency[:, j].any() or left.shape[1] < looks[0].shape[1]:
+                looks.append(left)
+            self._looks[j] = looks
+        return self._looks[j]
+
+    def _residual(self, j: int) -> Floats:
+        """What its own parents leave of a column."""
+        if j not in self._left:
+            self._left[j] = self._leave(j, np.flatnonzero(self.adjacency[:, j]), np.empty((len(self.rows), 0)))[0]
+        return self._left[j]
 
     def _where_alike(self, node: int, other: int) -> list[Dependence]:
         """What products of residuals say in rows whose parents are alike; these may turn the dependence round."""
@@ -142,9 +163,7 @@ class _OfProducts:
         return self.alike.compare(node, other)
 
     def compare_residuals(self, pairs: Integers) -> list[Dependence]:
-        left, found = self._left, []
-        for j in np.setdiff1d(pairs, list(left)).tolist():
-            left[j] = self._leave(j, np.flatnonzero(self.adjacency[:, j]), np.empty((len(self.rows), 0)))[0]
+        left, found = {j: self._residual(j) for j in np.unique(pairs).tolist()}, []
         free = Given(np.empty((len(self.rows), 0)))
         free.left[:] = 1.0  # these have lost what their own parents explain, and the products are as they are
         for i in np.unique(pairs[:, 0]):
@@ -311,20 +330,28 @@ class _OfCounts:
 
 
 class _OfMoments:
-    """Numbers without rows: partial correlations."""
+    """Numbers without rows: partial correlations, with a column and with what its own parents leave of it."""
 
     mechanisms: Mechanisms = "linear"
 
     def __init__(self, table: Table, adjacency: Bools) -> None:
-        self.covariance, self.n, self.adjacency = table.moments.covariance, float(table.moments.n), adjacency
+        S, self.n, self.adjacency = table.moments.covariance, float(table.moments.n), adjacency
+        # Columns, and after them the residuals of each.
+        both = np.hstack([np.eye(len(S)), np.eye(len(S)) - least_squares(S, adjacency)])
+        self.covariance = both.T @ S @ both
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
-        return compare_correlations(self.covariance, self.n, node, others, parents)
+        d = len(self.adjacency)
+        told = compare_correlations(self.covariance, self.n, node, np.concatenate([others, others + d]), parents)
+        pairs = zip(others, told, told[len(others) :])
+        return [combine_dependences([one, *([left] if self.adjacency[:, i].any() else [])]) for i, one, left in pairs]
 
     def compare_residuals(self, pairs: Integers) -> list[Dependence]:
-        rest = np.eye(len(self.covariance)) - least_squares(self.covariance, self.adjacency)
-        left, none = rest.T @ self.covariance @ rest, np.array([], dtype=np.intp)
-        return [compare_correlations(left, self.n, i, np.array([j]), none)[0] for i, j in pairs.tolist()]
+        left, none = len(self.adjacency), np.array([], dtype=np.intp)
+        return [
+            compare_correlations(self.covariance, self.n, left + i, np.array([left + j]), none)[0]
+            for i, j in pairs.tolist()
+        ]
 
 
 def _multiply(one: Floats, other: Floats) -> Floats:
