@@ -17,9 +17,9 @@ What is lost to the number of claims: the same tests of the confounded pair alon
 
 What can be seen at all: where two columns that no edge joins have a confounder, the most powerful test (Neyman and
 Pearson) is the ratio of the likelihoods with it and without it. It has to know all functions and all noises, so that no
-other test has its power. It is printed for mim, mixed and categorical tables, where `markov_check` sees least: at 0.05, as if
-the pair were known too, and at 0.05 / claims. For mim also the products of the true residuals, which know each column's
-mean given its parents; what they lack is how the other parents change the sign of the products.
+other test has its power. It is printed for mim, mixed and categorical tables, where `markov_check` sees least: at
+0.05, as if the pair were known too, and at 0.05 / claims. For mim also the products of the true residuals, which know
+each column's mean given its parents; what they lack is how the other parents change the sign of the products.
 
     python benchmarks/adequacy.py [--tables 100] [--first 0] [--nodes 20] [--rows 1000] [--worlds mim,mixed]
         [--kept FILE] [--brief]
@@ -190,7 +190,9 @@ class Oracle:
             stream, inputs = self.stream(node), self.X[:, parents].T.copy()
             inputs[-1] = value
             base = stream.uniform(-0.5, 0.5, (responses, 1)) if self.levels[node] else 0.0
-            means.append(base + add_effects(responses, self.weights[parents, node], self.levels[parents], inputs, stream))
+            means.append(
+                base + add_effects(responses, self.weights[parents, node], self.levels[parents], inputs, stream)
+            )
         means = np.stack(means, axis=-1)
         return Category(means) if self.levels[node] else Number(means[0])
 

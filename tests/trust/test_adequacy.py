@@ -97,7 +97,9 @@ def test_a_hidden_cause_is_seen_behind_what_known_parents_do(moments):
     hidden, a, b, noise, more = rng.normal(size=(5, 1000))
     X = np.column_stack([a, b, 8 * a + 0.5 * hidden + noise, 8 * b + 0.5 * hidden + more])
     table = acyclic.read_table(X, names=list("abxy"))
-    found = markov_check(acyclic.Dag.from_edges([("a", "x"), ("b", "y")], table.names), table.moments if moments else table)
+    found = markov_check(
+        acyclic.Dag.from_edges([("a", "x"), ("b", "y")], table.names), table.moments if moments else table
+    )
     assert {"x", "y"} in ends(found.violated)
     assert found.p_value < 1e-4
 

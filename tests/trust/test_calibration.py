@@ -8,13 +8,15 @@ import pytest
 
 import acyclic
 from acyclic.facts import Orientation, Remark, Unreached
+from acyclic.judging.verdict import Margin
 from acyclic.learners import make_learner
 from acyclic.report.folder import edge_list
 from acyclic.trust.bootstrap import Bootstrap, bootstrap
-from acyclic.trust.calibration import ROWS, Known, calibrate
+from acyclic.trust.calibration import ROWS, Known, calibrate, describe_directions
 
 DATA = acyclic.simulate(8, 300, random_state=2)
 DRAWN = bootstrap("auto", DATA.X, 40)
+LEADS = Margin(9.0, 20.0), Margin(2.0, None), Margin(None, 7.0)
 
 
 def draw_shares(seed, d):
@@ -28,7 +30,7 @@ def draw_shares(seed, d):
 @pytest.mark.parametrize("seed", range(5))
 def test_both_directions_add_up_and_pairs_have_one_probability(seed):
     edge, learned, decided = draw_shares(seed, 9)
-    joined, pointed = calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False))
+    joined, pointed = calibrate(Known(edge, 50, learned, decided, decided, 5.0 * learned, 500, by_variances=False))
     assert np.array_equal(joined, joined.T) and (joined >= 0).all() and (joined <= 1).all()
     assert pointed + pointed.T == pytest.approx(np.ones((9, 9)))
 
@@ -37,7 +39,7 @@ def test_the_order_of_columns_makes_no_difference():
     edge, learned, decided = draw_shares(0, 9)
     turned = [matrix[::-1, ::-1] for matrix in (edge, learned, decided)]
     one, other = (
-        calibrate(Known(edge, 50, learned, decided, decided, 500, by_variances=False))
+        calibrate(Known(edge, 50, learned, decided, decided, 5.0 * learned, 500, by_variances=False))
         for edge, learned, decided in ((edge, learned, decided), turned)
     )
     for here, there in zip(one, other):
@@ -54,7 +56,7 @@ def test_a_pair_that_more_draws_join_is_likelier_joined(n, d, certain, by_varian
     edge = np.where(learned, certain, 0.0)
     drawn, others = [0.2, 0.5, 0.8], [0.0, 0.1, 0.3, 0.6, 0.95]
     edge[0, 1:4], edge[1, 2:7] = drawn, others
-    known = Known(edge, 50, learned, learned, learned, n, by_variances=by_variances)
+    known = Known(edge, 50, learned, learned, learned, 9.0 * learned, n, by_variances=by_variances)
     joined = calibrate(known).joined
     assert (np.diff(joined[0, 1:4]) > 0).all() and (np.diff(joined[1, 2:7]) > 0).all()
 
@@ -63,12 +65,45 @@ def test_what_is_known_tells_directions_that_are_decided_from_those_that_are_not
     graph = acyclic.Dag.from_edges([("a", "b"), ("b", "c"), ("c", "d")], names=list("abcd"))
     said = [Orientation.INDEPENDENCE, Orientation.CONTESTED, Orientation.UNDETERMINED]
     support = dict(zip([("a", "b"), ("b", "c"), ("c", "d")], said))
-    verdict = SimpleNamespace(support=support, orientation=Orientation.INDEPENDENCE)
+    verdict = SimpleNamespace(support=support, margins=dict(zip(support, LEADS)), orientation=Orientation.INDEPENDENCE)
     known = Known.of(graph.adjacency.astype(float), 50, graph, verdict, 500)
+    assert [known.lead[i, i + 1] for i in range(3)] == [9.0, 2.0, 0.0] and known.lead.sum() == 11
     assert np.argwhere(known.oriented).tolist() == [[0, 1], [1, 2]] and np.argwhere(known.firm).tolist() == [[0, 1]]
     assert not known.by_variances
     pointed = calibrate(known).pointed
     assert pointed[0, 1] > pointed[1, 2] > 0.5
+
+
+def list_class(skeleton):
+    """All orientations of a tree's edges in which no column has two causes: one for each column that comes first."""
+    steps = np.where(skeleton, 1.0, np.inf)
+    np.fill_diagonal(steps, 0)
+    for k in range(len(steps)):
+        steps = np.minimum(steps, steps[:, k, None] + steps[k])
+    return [skeleton & (steps[root][:, None] < steps[root]) for root in range(len(steps))]
+
+
+def test_open_edges_point_as_often_as_in_the_graphs_of_the_class():
+    rng = np.random.default_rng(3)
+    learned = np.zeros((9, 9), dtype=bool)
+    learned[[rng.integers(k) for k in range(1, 9)], range(1, 9)] = True
+    nothing = np.zeros_like(learned)
+    known = Known(0.5 * (learned | learned.T), 50, learned, nothing, nothing, 0.0 * learned, 500, by_variances=False)
+    members = np.mean(list_class(learned | learned.T), axis=0)
+    share = describe_directions(known)[:, -2]
+    i, j = np.triu_indices(9, 1)
+    there = learned[i, j]
+    assert (
+        share[there] == pytest.approx(np.log(members[i, j][there] / members[j, i][there])) and not share[~there].any()
+    )
+
+
+def test_a_column_that_open_edges_join_to_many_is_rather_a_cause():
+    learned = np.zeros((7, 7), dtype=bool)
+    learned[0, 1:] = True
+    nothing = np.zeros_like(learned)
+    known = Known(0.5 * (learned | learned.T), 50, learned, nothing, nothing, 0.0 * learned, 500, by_variances=False)
+    assert (calibrate(known).pointed[0, 1:] > 0.8).all()
 
 
 def test_a_bootstrap_has_probabilities_and_keeps_them_in_files():
