@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.random import Generator, SeedSequence
 from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
 
 from acyclic._native import BlockChain, run_watched
 from acyclic.data.dependence import EXPLAINED
@@ -417,11 +418,14 @@ def _interact(
     **options: Any,
 ) -> Answer | None:
     """The answer with joint functions where curves that add up leave something to explain, and these do."""
-    found = linear if best is None else best.found
-    if not worlds.may_interact or not _shows_interaction(worlds, found):
+    found, world = linear if best is None else best.found, World("joint")
+    if not worlds.may_interact:
         return best
-    world = World("joint")
-    answer = worlds.search(world, [start], **options)
+    # NumPy and SciPy each bring a BLAS whose threads wait in the other's way: with two of them it takes twice as long.
+    with threadpool_limits(1):
+        if not _shows_interaction(worlds, found):
+            return best
+        answer = worlds.search(world, [start], **options)
     scores[world] = answer.found.score
     least, share = _CONVINCING * log(worlds.parents.n), worlds.joint.n / worlds.parents.n
     return answer if answer.fitted.together.any() and answer.found.score < share * found.score - least else best

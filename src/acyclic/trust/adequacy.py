@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.random import SeedSequence, default_rng
+from threadpoolctl import threadpool_limits
 
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
@@ -286,11 +287,13 @@ def markov_check(
     constant = source.moments.constant
     open_claims[constant], open_claims[:, constant] = False, False
     implied = int(open_claims.sum())
-    examiner = make_examiner(source, dag.adjacency, mechanisms, implied)
-    chosen = _sample(open_claims, most_claims(examiner), random_state)
-    claims, end = _examine(examiner, dag, chosen, deadline)
-    notes = _remark(examiner, source, len(claims), implied, int(chosen.sum()), end, same=same)
-    hidden, end = _find_hidden(examiner, dag, constant, deadline, end)
+    # NumPy and SciPy each bring a BLAS whose threads wait in the other's way: with two of them it takes twice as long.
+    with threadpool_limits(1):
+        examiner = make_examiner(source, dag.adjacency, mechanisms, implied)
+        chosen = _sample(open_claims, most_claims(examiner), random_state)
+        claims, end = _examine(examiner, dag, chosen, deadline)
+        notes = _remark(examiner, source, len(claims), implied, int(chosen.sum()), end, same=same)
+        hidden, end = _find_hidden(examiner, dag, constant, deadline, end)
     ranked = sorted(claims, key=lambda claim: claim.p_value)
     failed = _reject(ranked)
     return Adequacy(
