@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import acyclic
 from acyclic.data.columns import column_notes
 from acyclic.data.missing import expectation_maximisation, repaired_correlation
 from acyclic.data.moments import Accumulator, Moments
@@ -237,3 +238,13 @@ def test_any_rows_give_possible_moments_or_an_error(rows, missing):
         return
     assert np.isfinite(moments.mean).all()
     assert np.linalg.eigvalsh(moments.standardized().covariance)[0] > -1e-7
+
+
+@pytest.mark.parametrize(("colours", "advised"), [(2, {"drop-rows", "pairwise", "em"}), (3, {"drop-rows"})])
+def test_advice_on_missing_cells_is_what_the_columns_can_take(colours, advised):
+    frame = pd.DataFrame({"x": [1.0, np.nan, *range(40)], "colour": list("abc"[:colours] * 21)[:42]})
+    with pytest.raises(InputError) as refused:
+        acyclic.read_table(frame)
+    assert {part.value for part in refused.value.parts if getattr(part, "name", "") == "missing"} == advised
+    for missing in advised:
+        acyclic.learn(acyclic.read_table(frame, missing=missing))

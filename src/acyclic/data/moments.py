@@ -278,6 +278,8 @@ class Accumulator:
             given the observed ones. ``n`` counts the rows that have any value. Rows are grouped by the set of columns
             they have and each group is kept as a triangular factor, so that one pass is enough; memory grows with the
             number of different sets, at most d²/2 numbers for each, and never beyond the incomplete rows themselves.
+    with_levels : bool
+        Whether some columns are categories that need rows, so that dropping rows is all that can be advised.
 
     Attributes
     ----------
@@ -295,9 +297,11 @@ class Accumulator:
     ('missing', ('effect',), 1)
     """
 
-    def __init__(self, names: Sequence[str], missing: Missing = "error") -> None:
+    def __init__(self, names: Sequence[str], missing: Missing = "error", *, with_levels: bool = False) -> None:
         check_missing(missing)
         self.names, self.missing = tuple(names), missing
+        # Categories of more than two levels need complete rows.
+        self._advised: tuple[Missing, ...] = ("drop-rows",) if with_levels else ("drop-rows", "pairwise", "em")
         d = len(self.names)
         self.n_rows = self.n_incomplete = self.n_empty = 0
         self._step = max(_BLOCK_VALUES // d, _LEAST_ROWS)
@@ -445,8 +449,9 @@ class Accumulator:
             raise RangeError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
-            say = [Argument("missing", policy) for policy in ("drop-rows", "pairwise", "em")]
-            advice = (say[0], ", ", say[1], " or ", say[2], ", or leave columns out with ", Argument("drop", ["…"]))
+            between = "", *[", "] * (len(self._advised) - 2), *[" or "][: len(self._advised) - 1]
+            say = [part for word, name in zip(between, self._advised) for part in (word, Argument("missing", name))]
+            advice = (*say, ", or leave columns out with ", Argument("drop", ["…"]))
             raise InputError(f"missing (NaN or null): {where}; say ", *advice)
         self._absent += absent.sum(axis=0)
         self.n_incomplete += int(absent.any(axis=1).sum())

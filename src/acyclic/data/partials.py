@@ -27,8 +27,10 @@ class Summary:
     ``kept`` are the rows themselves, as long as these are few and come from a file.
     """
 
-    def __init__(self, columns: tuple[str, ...], many: Collection[str], missing: Missing, number: int) -> None:
-        self.values, self.sums = ColumnValues(columns, many), Accumulator(columns, missing)
+    def __init__(
+        self, columns: tuple[str, ...], many: Collection[str], missing: Missing, number: int, *, with_levels: bool
+    ) -> None:
+        self.values, self.sums = ColumnValues(columns, many), Accumulator(columns, missing, with_levels=with_levels)
         self.kept: list[Floats] | None = None
         self._number, self._lengths = number, {number: 0}
 

@@ -217,7 +217,9 @@ class Reading:
         )
 
     def _summarise(self, number: int, _: Any) -> Summary:
-        found = Summary(self.columns, {*self.source.labels, *self.told}, self.missing, number)
+        known = self.source.labels
+        with_levels = any(len(known.get(name, ())) > 2 for name in self.columns)
+        found = Summary(self.columns, {*known, *self.told}, self.missing, number, with_levels=with_levels)
         dropping = self.missing == "drop-rows"
         kept: list[Floats] | None = None if self.source.in_memory or self.weights is not None else []
         for block in self._blocks():
