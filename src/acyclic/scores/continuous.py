@@ -92,9 +92,12 @@ class LeastSquares(_Gaussian):
         return self.S, np.ones(self.n_nodes)
 
 
-# From so many nodes on, BLAS works on several threads. NumPy and SciPy each bring one whose threads wait in a busy loop
-# when it is done, in the way of the other's: products are NumPy's, so that it has to factor too, twice if need be.
-_IN_PARALLEL = 200
+IN_PARALLEL = 250
+"""From so many nodes on, BLAS works on several threads; with fewer of them two are no faster than one.
+
+NumPy and SciPy each bring a BLAS whose threads wait in a busy loop when it is done, in the way of the other's: products
+are NumPy's, so that it has to factor too, twice if need be.
+"""
 
 
 class _Likelihood(_Gaussian):
@@ -121,7 +124,7 @@ class _Likelihood(_Gaussian):
             return (np.inf, np.zeros_like(W)) if found is None else (-found[0], found[1].T)
         M = np.asfortranarray(-W)
         M.flat[:: self.n_nodes + 1] += 1
-        if self.n_nodes >= _IN_PARALLEL:
+        if self.n_nodes >= IN_PARALLEL:
             sign, logarithm = np.linalg.slogdet(M)
             if not sign:
                 return np.inf, np.zeros_like(W)
