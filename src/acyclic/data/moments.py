@@ -300,8 +300,7 @@ class Accumulator:
     def __init__(self, names: Sequence[str], missing: Missing = "error", *, with_levels: bool = False) -> None:
         check_missing(missing)
         self.names, self.missing = tuple(names), missing
-        # Categories of more than two levels need complete rows.
-        self._advised: tuple[Missing, ...] = ("drop-rows",) if with_levels else ("drop-rows", "pairwise", "em")
+        self._with_levels = with_levels
         d = len(self.names)
         self.n_rows = self.n_incomplete = self.n_empty = 0
         self._step = max(_BLOCK_VALUES // d, _LEAST_ROWS)
@@ -449,10 +448,11 @@ class Accumulator:
             raise RangeError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
-            between = "", *[", "] * (len(self._advised) - 2), *[" or "][: len(self._advised) - 1]
-            say = [part for word, name in zip(between, self._advised) for part in (word, Argument("missing", name))]
-            advice = (*say, ", or leave columns out with ", Argument("drop", ["…"]))
-            raise InputError(f"missing (NaN or null): {where}; say ", *advice)
+            first, second, third = (Argument("missing", policy) for policy in ("drop-rows", "pairwise", "em"))
+            # Categories of more than two levels need complete rows.
+            others = () if self._with_levels else (", ", second, " or ", third)
+            without = ", or leave columns out with ", Argument("drop", ["…"])
+            raise InputError(f"missing (NaN or null): {where}; say ", first, *others, *without)
         self._absent += absent.sum(axis=0)
         self.n_incomplete += int(absent.any(axis=1).sum())
         self.n_empty += int(absent.all(axis=1).sum())

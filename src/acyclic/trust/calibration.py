@@ -114,7 +114,7 @@ class Known:
         for (source, target), margin in verdict.margins.items():
             lead[at[source], at[target]] = margin.turned or 0.0
         by_variances = verdict.orientation is Orientation.EQUAL_VARIANCES
-        return cls(edge, draws, learned, oriented, firm, lead * learned, n, by_variances)
+        return cls(edge, draws, learned, oriented, firm, np.where(learned, lead, 0.0), n, by_variances)
 
 
 def calibrate(known: Known) -> Probabilities:

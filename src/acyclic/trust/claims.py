@@ -10,6 +10,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from acyclic.data.dependence import EXPLAINED
 from acyclic.data.features import FEWEST_ROWS_FOR_CURVES, Features, Indicators
 from acyclic.data.kinds import Coding
 from acyclic.data.table import Table
@@ -336,8 +337,11 @@ class _OfMoments:
 
     def __init__(self, table: Table, adjacency: Bools) -> None:
         S, self.n, self.adjacency = table.moments.covariance, float(table.moments.n), adjacency
+        rest = np.eye(len(S)) - least_squares(S, adjacency)
+        # What is left of a column that its parents explain is rounding.
+        rest[:, np.einsum("ij,ij->j", rest, S @ rest) <= EXPLAINED * np.diag(S)] = 0.0
         # Columns, and after them the residuals of each.
-        both = np.hstack([np.eye(len(S)), np.eye(len(S)) - least_squares(S, adjacency)])
+        both = np.hstack([np.eye(len(S)), rest])
         self.covariance = both.T @ S @ both
 
     def compare(self, node: int, others: Integers, parents: Integers) -> list[Dependence]:
