@@ -99,7 +99,8 @@ SENTENCES = {
         Note.ROWS_LEFT_OUT, cells=4, incomplete=3, rows=6, left_out=2
     ),
     "100 of 600 rows, drawn at random, stand for all": Fact.of(Note.SAMPLED, rows=100, of=600),
-    "each covariance is that of the rows that have both columns, 7 to 9 rows; n = 7.5 is the harmonic mean of these": (
+    "each covariance is that of the rows that have both columns, 7 to 9 rows; n = 7.5 is the harmonic mean of these; "
+    "covariances of different rows do not fit together, and closely correlated columns may seem linked for that": (
         Fact.of(Note.PAIRWISE, fewest=7.0, most=9.0, n=7.5)
     ),
     "an eigenvalue of the correlations was -0.2, so they were changed by up to 0.1": Fact.of(
@@ -107,6 +108,10 @@ SENTENCES = {
     ),
     "the moments maximise the Gaussian likelihood of all 60 rows that have a value (EM, 12 iterations)": Fact.of(
         Note.EM, rows=60, iterations=12, step=1e-10
+    ),
+    "the moments maximise the Gaussian likelihood of all 60 rows that have a value, and count as 41.5 rows, as many as "
+    "have three columns at once on average (EM, 12 iterations)": Fact.of(
+        Note.EM, rows=60, n=41.5, iterations=12, step=1e-10
     ),
     "the moments maximise the Gaussian likelihood of all 60 rows that have a value, but EM stopped after 2 iterations "
     "at steps of 0.1 standard deviations": Fact.of(Note.EM_NOT_CONVERGED, rows=60, iterations=2, step=0.1),

@@ -28,6 +28,8 @@ MISSING: Final[tuple[Missing, ...]] = ("error", "drop-rows", "pairwise", "em")
 _SINGULAR: Final = 1e-8
 # What is then added to the diagonal, so that regressions on collinear columns can be solved.
 _RIDGE: Final = 1e-12
+# Triples of columns are counted with each of so many as the first: of wide tables these stand for all.
+_MOST_FIRST: Final = 100
 
 
 def check_missing(missing: object) -> None:
@@ -146,14 +148,42 @@ class Incomplete:
         scale = np.where(deviation > 0, deviation, 1.0)
         fit = expectation_maximisation(list(self._standardise_patterns(start, scale)), np.diag(covariance) > 0)
         kind = Note.EM if fit.converged else Note.EM_NOT_CONVERGED
-        fact = Fact.of(kind, rows=self._n, iterations=fit.iterations, step=fit.step)
-        return RawMoments(self._n, start + scale * fit.mean, fit.covariance * scale * scale[:, None]), [fact]
+        present = np.array([_present(key, len(start)) for key in self._patterns])
+        n = _count_triples(present, np.array([factor[:, 0] @ factor[:, 0] for factor in self._patterns.values()]))
+        fact = Fact.of(kind, rows=self._n, n=n, iterations=fit.iterations, step=fit.step)
+        return RawMoments(n, start + scale * fit.mean, fit.covariance * scale * scale[:, None]), [fact]
 
     def _standardise_patterns(self, shift: Floats, scale: Floats) -> Iterator[tuple[Bools, Floats]]:
         for key, factor in self._patterns.items():
             present = _present(key, len(scale))
             values = (factor[:, 1:] - factor[:, :1] * shift[present]) / scale[present]
             yield present, np.column_stack([factor[:, 0], values])
+
+
+def _count_triples(present: Bools, weights: Floats) -> float:
+    """Harmonic mean, over three different columns, of the rows that have all three; of fewer columns the rows with all.
+
+    Whether an edge is needed shows where both its ends and another parent are there. With all rows in the place of
+    these, chance among the filled cells would count as often as what was seen, and pass for edges.
+
+    Parameters
+    ----------
+    present : array of bool (p, d)
+        The columns that each pattern has.
+    weights : array (p,)
+        How many rows have each pattern.
+    """
+    mask, d = present.astype(np.float64), present.shape[1]
+    if d < 3:
+        return float(weights @ present.all(axis=1))
+    inverse, number = 0.0, 0
+    for first in np.unique(np.linspace(0, d - 1, min(d, _MOST_FIRST)).round().astype(int)).tolist():
+        rest = np.delete(mask[present[:, first]], first, axis=1)
+        counts = (rest.T * weights[present[:, first]]) @ rest
+        of_pairs = counts[np.triu_indices(d - 1, 1)]
+        # Three columns that are never together tell nothing of each other, but the others go on.
+        inverse, number = inverse + float(np.sum(1 / np.maximum(of_pairs, 1.0))), number + len(of_pairs)
+    return max(number / inverse, 2.0)
 
 
 def _present(key: bytes, d: int) -> Bools:

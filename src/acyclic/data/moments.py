@@ -228,7 +228,7 @@ class Moments:
 
     def __repr__(self) -> str:
         shown = ", ".join(self.names[:4]) + (", …" if len(self.names) > 4 else "")
-        return f"Moments(n={self.n}, d={len(self.names)}: {shown})"
+        return f"Moments(n={self.n:.10g}, d={len(self.names)}: {shown})"
 
 
 def as_moments(data: Any, names: Sequence[str] | None = None) -> Moments:
@@ -275,9 +275,10 @@ class Accumulator:
             variance of an entry goes with 1/n_ij, and 1/n is the mean of these.
         ``"em"``
             Maximum likelihood of a Gaussian by `expectation_maximisation`; rests on cells that are missing at random
-            given the observed ones. ``n`` counts the rows that have any value. Rows are grouped by the set of columns
-            they have and each group is kept as a triangular factor, so that one pass is enough; memory grows with the
-            number of different sets, at most d²/2 numbers for each, and never beyond the incomplete rows themselves.
+            given the observed ones. ``n`` is the harmonic mean of the rows that have all of three columns. Rows are
+            grouped by the set of columns they have and each group is kept as a triangular factor, so that one pass is
+            enough; memory grows with the number of different sets, at most d²/2 numbers for each, and never beyond the
+            incomplete rows themselves.
     with_levels : bool
         Whether some columns are categories that need rows, so that dropping rows is all that can be advised.
 
@@ -448,11 +449,11 @@ class Accumulator:
             raise RangeError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
-            first, second, third = (Argument("missing", policy) for policy in ("drop-rows", "pairwise", "em"))
+            em, dropping, pairs = (Argument("missing", policy) for policy in ("em", "drop-rows", "pairwise"))
             # Categories of more than two levels need complete rows.
-            others = () if self._with_levels else (", ", second, " or ", third)
+            advised = (dropping,) if self._with_levels else (em, ", ", dropping, " or ", pairs)
             without = ", or leave columns out with ", Argument("drop", ["…"])
-            raise InputError(f"missing (NaN or null): {where}; say ", first, *others, *without)
+            raise InputError(f"missing (NaN or null): {where}; say ", *advised, *without)
         self._absent += absent.sum(axis=0)
         self.n_incomplete += int(absent.any(axis=1).sum())
         self.n_empty += int(absent.all(axis=1).sum())

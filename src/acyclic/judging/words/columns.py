@@ -102,12 +102,15 @@ def _say_pairwise(fact: Fact[Note]) -> str:
     rows = f"{fact['fewest']:g} to {fact['most']:g} rows"
     return (
         f"each covariance is that of the rows that have both columns, {rows}; "
-        f"n = {fact['n']:.6g} is the harmonic mean of these"
+        f"n = {fact['n']:.6g} is the harmonic mean of these; covariances of different rows do not fit together, "
+        "and closely correlated columns may seem linked for that"
     )
 
 
 def _say_em(fact: Fact[Note]) -> str:
     said = f"the moments maximise the Gaussian likelihood of all {fact['rows']:g} rows that have a value"
+    if fact.get("n"):
+        said += f", and count as {fact['n']:.6g} rows, as many as have three columns at once on average"
     if fact.kind is Note.EM:
         return f"{said} (EM, {fact['iterations']} iterations)"
     step = f"{fact['step']:.2g} standard deviations"
