@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from acyclic.constraints.catalogue import constraint
+from acyclic.constraints.perron import irreducible_root
 from constraints.test_catalogue import acyclic, max_radius, nonnegative, positive
 
 made = constraint("balanced")
@@ -98,3 +99,38 @@ def test_any_matrix_gives_finite_numbers(d, seed, density, spread):
     B = np.minimum(B, 1e150)
     h, G = made.value_and_gradient(B)
     assert np.isfinite(h) and np.isfinite(G).all() and (G >= 0).all()
+
+
+def enclose(B):
+    """Between which numbers the root lies, by the vector that was found: sums of positive numbers lose no digits."""
+    root = irreducible_root(B)
+    vector = root.vector * root.scale
+    ratio = (B @ vector) / vector
+    return root.value, ratio.min(), ratio.max()
+
+
+# Exponents of a matrix on which Noda's iteration alone lost all digits: weak edges close cycles of strong ones.
+STIFF = [(0, 3, -13), (1, 0, -64), (1, 2, -10), (2, 1, -15), (3, 1, -14), (3, 4, -15), (4, 0, -8)]
+
+
+def test_weak_edges_that_close_cycles_of_strong_ones():
+    B = np.zeros((5, 5))
+    for i, j, exponent in STIFF:
+        B[i, j] = 2.0**exponent
+    value, low, high = enclose(B)
+    assert_allclose([value, low], high, rtol=1e-13)
+    # The weakest edge does not matter here; what is left are two cycles, 1 → 2 → 1 and 0 → 3 → 4 → 0.
+    assert_allclose(value, 2.0**-12, rtol=1e-13)
+    h, G = made.value_and_gradient(B)
+    assert_allclose(np.vdot(G, B), h, rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.integers(2, 8), st.integers(0, 2**32 - 1), st.integers(-60, -2))
+def test_the_root_is_enclosed(d, seed, weakest):
+    rng = np.random.default_rng(seed)
+    B = np.where(rng.random((d, d)) < 0.35, np.exp2(rng.integers(weakest, 3, (d, d)).astype(float)), 0.0)
+    along = rng.permutation(d)
+    B[along, np.roll(along, 1)] = np.exp2(rng.integers(weakest, 3, d).astype(float))
+    value, low, high = enclose(B)
+    assert_allclose([value, low], high, rtol=1e-12)

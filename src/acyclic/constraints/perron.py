@@ -12,6 +12,9 @@ Matrix = NDArray[np.float64]
 
 # Up to this size all eigenvalues cost less than the rounds of Noda's iteration that they save.
 _SMALL = 16
+# A vector that spans more is taken over by the scale of the matrix.
+_FAR = 2.0**-10
+_PATIENCE = 5
 
 
 def perron(B: Matrix) -> tuple[float, Matrix]:
@@ -44,31 +47,49 @@ class Root(NamedTuple):
     """Right Perron vector of A."""
 
 
-def irreducible_root(B: Matrix, tolerance: float = 4e-16, rounds: int = 60) -> Root:
+def irreducible_root(B: Matrix, tolerance: float = 4e-16, rounds: int = 200) -> Root:
     """Perron root of an irreducible matrix by Noda's iteration.
 
     x ← (λI − B)⁻¹x with λ = max (Bx)/x converges quadratically and from above; min and max of (Bx)/x enclose the root,
-    so the stopping test is a proof. Balancing by powers of two keeps long weak cycles within range.
+    so the stopping test is a proof. Balancing by powers of two keeps long weak cycles within range. Where the vector
+    comes to span many orders, D takes them over: row sums of A are then nearly equal, so that the systems to solve are
+    diagonally dominant. Without that they lose all digits where weak edges close cycles in a graph of strong ones.
     """
     scale = _balance(B)
-    A = B * (scale[None, :] / scale[:, None])
-    largest = float(A.max())
-    A /= largest
+    A, largest = _scaled(B, scale)
     x = _first_vector(A)
-    upper, gap = _bracket(A, x)
+    (lower, upper), waited = _bracket(A, x), 0
     for _ in range(rounds):
-        if gap <= tolerance * len(A) * upper:
+        if upper - lower <= tolerance * len(A) * upper:
             break
-        lu, pivots, singular = lapack.dgetrf(np.diag(np.full(len(A), upper)) - A)
+        # A little above, where the matrix is regular even if the upper end is the root itself.
+        lu, pivots, singular = lapack.dgetrf(np.diag(np.full(len(A), upper * (1 + tolerance * len(A)))) - A)
         if singular:
             break
         y, _ = lapack.dgetrs(lu, pivots, x)
         y = np.abs(y) / np.abs(y).max()
-        value, width = _bracket(A, y)
-        if not width < gap:
+        low, high = _bracket(A, y)
+        # The ends may wait for nodes that the rest reaches by weak edges only; by rounding they would wait for ever.
+        waited = 0 if low > lower or high < upper else waited + 1
+        if waited > _PATIENCE or low < lower / 2 or high > 2 * upper:
             break
-        x, upper, gap = y, value, width
-    return Root((upper - gap / 2) * largest, A, scale, largest, upper, x)
+        x, lower, upper = y, low, high
+        if _FAR > x.min() > 0:
+            orders = np.exp2(np.rint(np.log2(x)))
+            x, scale = x / orders, scale * orders
+            A, largest = _scaled(B, scale)
+            lower, upper = _bracket(A, x)
+    # Where the ends have not met, it is the lower one that waits.
+    value = (lower + upper) / 2 if upper < 1.01 * lower else upper
+    return Root(value * largest, A, scale, largest, upper, x)
+
+
+def _scaled(B: Matrix, scale: Matrix) -> tuple[Matrix, float]:
+    """D⁻¹BD for D = diag(``scale``), divided by its largest entry, and that."""
+    A = B * (scale[None, :] / scale[:, None])
+    largest = float(A.max())
+    A /= largest
+    return A, largest
 
 
 def _irreducible(B: Matrix) -> tuple[float, Matrix]:
@@ -91,10 +112,10 @@ def _first_vector(A: Matrix) -> Matrix:
 
 
 def _bracket(A: Matrix, x: Matrix) -> tuple[float, float]:
+    """Both ends of where the root is, by Collatz and Wielandt."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         ratio = (A @ x) / x
-    upper = float(ratio.max())
-    return upper, upper - float(ratio.min())
+    return float(ratio.min()), float(ratio.max())
 
 
 def _left_vector(A: Matrix, root: float) -> Matrix:
