@@ -84,7 +84,7 @@ def test_weights_of_rows_are_for_lines(table, world):
             acyclic.learn(table, weights=weights)
 
 
-@pytest.mark.parametrize("missing", ["drop-rows", "pairwise", "em"])
+@pytest.mark.parametrize("missing", ["drop-rows", "impute", "pairwise", "em"])
 def test_missing_cells(table, world, result, missing):
     holes = table.astype(object)
     rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def test_missing_cells(table, world, result, missing):
     holes = holes.infer_objects()
     with pytest.raises(InputError, match="missing"):
         acyclic.learn(holes)
-    if missing == "drop-rows":
+    if missing in ("drop-rows", "impute"):
         found = acyclic.learn(holes, missing=missing)
         assert found.verdict.orientation is result.verdict.orientation
         assert Caution.LINES_FOR_MISSING not in cautions(found)

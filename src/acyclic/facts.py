@@ -278,6 +278,8 @@ class Note(StrEnum):
     """Some of the rows stand for all."""
     PAIRWISE = "pairwise"
     REPAIRED = "repaired"
+    IMPUTED = "imputed"
+    """Missing cells were filled from rows that resemble theirs; the values count cells, and the rows used of all."""
     EM = "em"
     EM_NOT_CONVERGED = "em-not-converged"
     UNKNOWN = "unknown"

@@ -243,7 +243,7 @@ def test_memory_of_em_is_one_triangle_per_pattern():
         ([[1, np.nan], [2, 5], [3, np.nan]], "em", r"'x1' has 1 value\(s\)"),
         ([[1, np.nan], [np.nan, 5], [3, 4]], "drop-rows", r"3 sample\(s\) \(rows\), 1 of them complete"),
         ([[np.inf, 1], [1, 2]], "em", r"infinite .*'x0' \(first in row 0\)"),
-        ([[1, 2], [np.nan, 2]], "error", r"missing \(NaN or null\): 'x0' \(first in row 1\); say missing='em'"),
+        ([[1, 2], [np.nan, 2]], "error", r"missing \(NaN or null\): 'x0' \(first in row 1\); say missing='impute'"),
     ],
 )
 def test_too_little_is_an_error(rows, missing, message):
@@ -267,7 +267,7 @@ def test_any_rows_give_possible_moments_or_an_error(rows, missing):
     assert np.linalg.eigvalsh(moments.standardized().covariance)[0] > -1e-7
 
 
-@pytest.mark.parametrize(("colours", "advised"), [(2, {"drop-rows", "pairwise", "em"}), (3, {"drop-rows"})])
+@pytest.mark.parametrize(("colours", "advised"), [(2, {"em", "impute", "drop-rows"}), (3, {"impute", "drop-rows"})])
 def test_advice_on_missing_cells_is_what_the_columns_can_take(colours, advised):
     frame = pd.DataFrame({"x": [1.0, np.nan, *range(40)], "colour": list("abc"[:colours] * 21)[:42]})
     with pytest.raises(InputError) as refused:

@@ -193,8 +193,8 @@ def test_equal_digests_mean_equal_tables(options):
 
 def test_what_is_done_about_missing_cells_is_in_the_digest_where_there_are_some():
     holes = np.where(RNG.random((60, 3)) < 0.1, np.nan, X)
-    digests = {read_table(holes, missing=policy).digest for policy in ("drop-rows", "pairwise", "em")}
-    assert len(digests) == 3
+    digests = {read_table(holes, missing=policy).digest for policy in ("drop-rows", "pairwise", "em", "impute")}
+    assert len(digests) == 4
 
 
 def test_a_file_is_parsed_once(tmp_path, monkeypatch):
@@ -809,7 +809,7 @@ def test_any_frame_of_odd_columns_gives_finite_moments_or_says_why(data):
         data.draw(st.lists(data.draw(st.sampled_from([CELLS, NUMBERS])), min_size=rows, max_size=rows))
         for _ in range(d)
     ]
-    missing = data.draw(st.sampled_from(["error", "drop-rows", "pairwise", "em"]))
+    missing = data.draw(st.sampled_from(["error", "drop-rows", "pairwise", "em", "impute"]))
     frame = pd.DataFrame({f"c{k}": pd.Series(column, dtype=object) for k, column in enumerate(columns)})
     if data.draw(st.booleans()):
         frame = frame.infer_objects()
@@ -821,7 +821,7 @@ def test_any_frame_of_odd_columns_gives_finite_moments_or_says_why(data):
     assert np.linalg.eigvalsh(table.moments.standardized().covariance)[0] > -1e-8
 
 
-@given(st.text(alphabet='ab1.,;\n\r"\t -eN\x00é', max_size=60), st.sampled_from(["error", "em", "drop-rows"]))
+@given(st.text(alphabet='ab1.,;\n\r"\t -eN\x00é', max_size=60), st.sampled_from(["error", "em", "drop-rows", "impute"]))
 @settings(max_examples=200, deadline=None)
 def test_any_text_gives_finite_moments_or_says_why(tmp_path_factory, content, missing):
     path = tmp_path_factory.mktemp("any") / "t.csv"

@@ -84,8 +84,8 @@ def make_server(desk: Desk) -> Any:
         """Learn a graph from a table and keep it under the name `run`; returns the verdict and the edges.
 
         table: a name that list_tables gives. columns, drop: columns to use, or to leave out. log: columns to replace by
-        their logarithm. missing: error, drop-rows, pairwise or em. knowledge: statements such as {"forbidden": [["a",
-        "b"]], "required": [["c", "d"]], "tiers": [["a"], ["b", "c"]]}. threshold: absolute cut on weights.
+        their logarithm. missing: error, drop-rows, pairwise, em or impute. knowledge: statements such as {"forbidden":
+        [["a", "b"]], "required": [["c", "d"]], "tiers": [["a"], ["b", "c"]]}. threshold: absolute cut on weights.
         time_limit: seconds, at most those of the server.
         """
         reading: dict[str, Any] = {"columns": columns, "drop": drop, "log": log, "missing": missing}

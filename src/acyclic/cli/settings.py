@@ -125,7 +125,7 @@ class Settings:
     log: tuple[str, ...] | None = None
     standardize: bool | None = None
     weights: str | None = None
-    missing: Literal["error", "drop-rows", "pairwise", "em"] | None = None
+    missing: Literal["error", "drop-rows", "pairwise", "em", "impute"] | None = None
     strict: Annotated[bool | None, Parameter(negative=())] = None
     header: bool | None = None
     separator: str | None = None

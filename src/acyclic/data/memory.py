@@ -42,7 +42,7 @@ def memory_needed(columns: int, missing: Missing = "error") -> int:
     >>> round(memory_needed(20_000) / 2**30, 1)
     10.8
     """
-    moments = _MATRICES_OF_PAIRS if missing in ("pairwise", "em") else _MATRICES_OF_MOMENTS
+    moments = _MATRICES_OF_PAIRS if missing in ("pairwise", "em", "impute") else _MATRICES_OF_MOMENTS
     search = 8 * columns**2 * _MATRICES_OF_SEARCH + min(_TREES, _TREE * columns)
     return round(max(8 * columns**2 * max(moments, _MATRICES_OF_ANSWER), search))
 

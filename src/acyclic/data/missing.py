@@ -17,12 +17,13 @@ __all__ = [
     "Missing",
     "RawMoments",
     "check_missing",
+    "count_triples",
     "expectation_maximisation",
     "repaired_correlation",
 ]
 
-Missing = Literal["error", "drop-rows", "pairwise", "em"]
-MISSING: Final[tuple[Missing, ...]] = ("error", "drop-rows", "pairwise", "em")
+Missing = Literal["error", "drop-rows", "pairwise", "em", "impute"]
+MISSING: Final[tuple[Missing, ...]] = ("error", "drop-rows", "pairwise", "em", "impute")
 
 # Below this eigenvalue of the correlations (collinear columns), inverting them would cost half of the digits.
 _SINGULAR: Final = 1e-8
@@ -47,7 +48,7 @@ class RawMoments(NamedTuple):
 
 
 class Incomplete:
-    """Sums of rows in which NaN marks a missing cell, for the policies "pairwise" and "em".
+    """Sums of rows in which NaN marks a missing cell, for the policies "pairwise", "em" and "impute".
 
     All rows are distances from one origin (d,), which may be any point near their mean.
     """
@@ -124,8 +125,11 @@ class Incomplete:
         # Moments refuse what is not finite, and say so better than an eigenvalue solver would.
         if not np.isfinite(covariance).all():
             return RawMoments(counts[0, 0], origin + mean, covariance), []
-        complete = self._from_pairs if self._missing == "pairwise" else self._from_patterns
+        complete = self._from_patterns if self._missing == "em" else self._from_pairs
         found, facts = complete(mean, covariance)
+        if self._missing == "impute":
+            # Only whoever fills the cells knows the moments.
+            facts = []
         return found._replace(mean=origin + found.mean), facts
 
     def _from_pairs(self, mean: Floats, covariance: Floats) -> tuple[RawMoments, list[Fact[Note]]]:
@@ -149,7 +153,7 @@ class Incomplete:
         fit = expectation_maximisation(list(self._standardise_patterns(start, scale)), np.diag(covariance) > 0)
         kind = Note.EM if fit.converged else Note.EM_NOT_CONVERGED
         present = np.array([_present(key, len(start)) for key in self._patterns])
-        n = _count_triples(present, np.array([factor[:, 0] @ factor[:, 0] for factor in self._patterns.values()]))
+        n = count_triples(present, np.array([factor[:, 0] @ factor[:, 0] for factor in self._patterns.values()]))
         fact = Fact.of(kind, rows=self._n, n=n, iterations=fit.iterations, step=fit.step)
         return RawMoments(n, start + scale * fit.mean, fit.covariance * scale * scale[:, None]), [fact]
 
@@ -160,7 +164,7 @@ class Incomplete:
             yield present, np.column_stack([factor[:, 0], values])
 
 
-def _count_triples(present: Bools, weights: Floats) -> float:
+def count_triples(present: Bools, weights: Floats) -> float:
     """Harmonic mean, over three different columns, of the rows that have all three; of fewer columns the rows with all.
 
     Whether an edge is needed shows where both its ends and another parent are there. With all rows in the place of

@@ -279,8 +279,11 @@ class Accumulator:
             grouped by the set of columns they have and each group is kept as a triangular factor, so that one pass is
             enough; memory grows with the number of different sets, at most d²/2 numbers for each, and never beyond the
             incomplete rows themselves.
+        ``"impute"``
+            Cells are filled with values of rows that resemble theirs, and the fullest rows are used:
+            `acyclic.data.imputing`. The moments found here are those of pairs, until that is done.
     with_levels : bool
-        Whether some columns are categories that need rows, so that dropping rows is all that can be advised.
+        Whether some columns are categories that need complete rows, so that ``"em"`` cannot be advised.
 
     Attributes
     ----------
@@ -449,9 +452,9 @@ class Accumulator:
             raise RangeError(f"infinite or beyond the range of floats: {where}; correct or leave out these values")
         if self.missing == "error" and absent.any():
             where = _find_first(absent, self.names, pieces)
-            em, dropping, pairs = (Argument("missing", policy) for policy in ("em", "drop-rows", "pairwise"))
             # Categories of more than two levels need complete rows.
-            advised = (dropping,) if self._with_levels else (em, ", ", dropping, " or ", pairs)
+            em = () if self._with_levels else (", ", Argument("missing", "em"))
+            advised = Argument("missing", "impute"), *em, " or ", Argument("missing", "drop-rows")
             without = ", or leave columns out with ", Argument("drop", ["…"])
             raise InputError(f"missing (NaN or null): {where}; say ", *advised, *without)
         self._absent += absent.sum(axis=0)

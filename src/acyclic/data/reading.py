@@ -63,7 +63,8 @@ _NOTED: Final = {Held.ONE_LEVEL: Note.ONE_LEVEL, Held.MIXED: Note.MIXED}
 class Content(NamedTuple):
     """What was found in a table; ``notes`` are those that its moments do not tell, ``kept`` the rows read so far.
 
-    ``lengths`` are the rows that count in each partition, of a table that is in partitions.
+    ``lengths`` are the rows that count in each partition, of a table that is in partitions. ``keeps_gaps``: rows have
+    missing cells, which are to be filled.
     """
 
     moments: Moments
@@ -77,6 +78,7 @@ class Content(NamedTuple):
     kept: list[Floats] | None
     zeros: Bools
     lengths: Integers
+    keeps_gaps: bool = False
 
 
 Work = TypeVar("Work", bound=Mergeable)
@@ -197,6 +199,7 @@ class Reading:
             found.kept,
             values.find_zeros(),
             found.lengths(),
+            self.missing == "impute" and accumulator.n_incomplete > 0,
         )
 
     def _describe(self) -> str:
@@ -341,7 +344,7 @@ class Reading:
     def _why_no_rows(self, read: Accumulator) -> Fact[NoRows] | None:
         if self.weights is not None:
             return Fact.of(NoRows.WEIGHTED)
-        if read.n_incomplete and self.missing != "drop-rows":
+        if read.n_incomplete and self.missing not in ("drop-rows", "impute"):
             return Fact.of(NoRows.INCOMPLETE, rows=read.n_incomplete)
         if isinstance(self.source, PartedSource) and read.n_rows * len(self.columns) > _BROUGHT_VALUES:
             return Fact.of(NoRows.ELSEWHERE, rows=read.n_rows, partitions=self.source.engine.count)

@@ -41,7 +41,8 @@ def read_codes(table: Table) -> tuple[Integers, Integers]:
     if (codes < 0).any():
         holes = [name for name, column in zip(table.names, codes.T) if (column < 0).any()]
         said = f"{', '.join(map(repr, holes[:5]))}: cells are missing, and only whole rows can be counted; "
-        raise InputError(said, "leave out these rows with ", Argument("missing", "drop-rows"))
+        ways = Argument("missing", "impute"), ", or leave out these rows with ", Argument("missing", "drop-rows")
+        raise InputError(said, "fill them with ", *ways)
     return codes, rows
 
 

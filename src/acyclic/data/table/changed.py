@@ -64,6 +64,11 @@ class Selected(Origin):
         """See Origin."""
         return Selected(self._base.redrawn(moments, seed), self.names)
 
+    def refilled(self, positions: Integers) -> Origin | None:
+        """See Origin."""
+        base = self._base.refilled(positions)
+        return None if base is None else Selected(base, self.names)
+
     def _hash(self) -> str:
         return hash_step(self._base, "select", list(self.names))
 
@@ -111,6 +116,11 @@ class Rescaled(Origin):
     def redrawn(self, moments: Moments, seed: SeedSequence) -> Origin:
         """See Origin."""
         return self._again(self._base.redrawn(moments, seed))
+
+    def refilled(self, positions: Integers) -> Origin | None:
+        """See Origin."""
+        base = self._base.refilled(positions)
+        return None if base is None else self._again(base)
 
     def _note(self) -> Sequence[Fact[Note]]:
         # What moments tell of columns is told in the new units; the rest is about the values that were read.

@@ -36,6 +36,10 @@ class Drawn(Origin):
     def _make_rows(self) -> Floats:
         return self._base.take(self._positions)
 
+    def refilled(self, positions: Integers) -> Origin | None:
+        """See Origin."""
+        return self._base.refilled(self._positions[positions])
+
     def _hash(self) -> str:
         return hash_step(self._base, "rows", hashlib.sha256(self._positions.astype("<i8").data).hexdigest())
 

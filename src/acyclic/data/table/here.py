@@ -45,7 +45,13 @@ class Read(Origin):
             rows, digest = self._reading.read_rows()
         if digest != self._content.digest:
             raise InputError("the table has changed since its moments were read; read it again")
-        return rows if len(rows) == self.moments.n else rows[~np.isnan(rows).any(axis=1)]
+        keeps = self._content.keeps_gaps or len(rows) == self.moments.n
+        return rows if keeps else rows[~np.isnan(rows).any(axis=1)]
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether `rows` has missing cells, which somebody else has to fill."""
+        return self._content.keeps_gaps
 
     def take(self, positions: Integers) -> Floats:
         """See Origin."""

@@ -104,6 +104,10 @@ class Origin(ABC):
         """A draw, of what `redraw` gave for the seed."""
         raise InputError("only rows that are elsewhere are drawn all at once; resampled(…) draws from those here")
 
+    def refilled(self, positions: Integers) -> Origin | None:
+        """Rows by their positions, each as often as it is named, with missing cells filled anew; None if none were."""
+        return None
+
     def folds(self, count: int, rng: Generator) -> list[Moments]:
         """Moments of ``count`` parts of the rows, of sizes that differ by one at most."""
         if not self.has_rows:
@@ -153,7 +157,8 @@ def explain_no_rows(fact: Fact[NoRows]) -> tuple[Part, ...]:
     if fact.kind is NoRows.WEIGHTED:
         return "the rows have weights, which only moments can express; leave out ", Argument("weights")
     if fact.kind is NoRows.INCOMPLETE:
-        return "some rows have missing cells; only ", Argument("missing", "drop-rows"), " gives complete rows"
+        ways = Argument("missing", "impute"), " or ", Argument("missing", "drop-rows")
+        return "some rows have missing cells; only ", *ways, " gives complete rows"
     return ("there are no rows behind moments; pass the table itself to methods that need rows",)
 
 

@@ -17,6 +17,7 @@ from acyclic.data.reading import Reading, Where, open_source, select_columns
 from acyclic.data.sources import Misread, Source
 from acyclic.data.table.elsewhere import Elsewhere
 from acyclic.data.table.here import OfMoments, Read
+from acyclic.data.table.imputed import Imputed
 from acyclic.data.table.table import Table
 from acyclic.data.text import TextFormat
 from acyclic.errors import InputError
@@ -89,7 +90,7 @@ def read_table(
         Scale every column to mean 0 and variance 1 after that: the covariance is the correlation.
     weights : str or array-like (n,), optional
         How many rows each row stands for: a column, which is then no longer one of the table's, or numbers.
-    missing : {"error", "drop-rows", "pairwise", "em"}
+    missing : {"error", "drop-rows", "pairwise", "em", "impute"}
         What to do about missing cells (null or NaN); `acyclic.data.moments.Accumulator` defines each.
     strict : bool
         Refuse a table with columns that hold no numbers, rather than leave these out.
@@ -145,7 +146,8 @@ def _read(source: Source, options: tuple[Any, ...]) -> Table:
     while True:
         try:
             kind = Elsewhere if isinstance(source, PartedSource) else Read
-            return Table(kind(*Reading.prepare(source, *options).read()))
+            read = kind(*Reading.prepare(source, *options).read())
+            return Table(Imputed(read) if read.has_gaps else read)
         except Misread as found:
             source = found.source
 

@@ -185,21 +185,24 @@ class Table:
         if not self.has_rows:
             return Table(OfMoments(wishart(self.moments, self.moments.n, rng)))
         n = int(self.moments.n)
-        return Table(Drawn(self._origin, rng.integers(n, size=n)))
+        return self._drawn(rng.integers(n, size=n))
 
     def halved(self, rng: Generator) -> Table:
         """Half of the rows, drawn without replacement; without rows, moments of so many from their distribution."""
         if not self.has_rows:
             return Table(OfMoments(wishart(self.moments, max(self.moments.n / 2, 2.0), rng)))
         n = int(self.moments.n)
-        return Table(Drawn(self._origin, np.sort(rng.permutation(n)[: max(n // 2, 2)])))
+        return self._drawn(np.sort(rng.permutation(n)[: max(n // 2, 2)]))
 
     def split(self, rng: Generator) -> tuple[Table, Table]:
         """Two halves of the rows, drawn at random: one to learn from, one to test on."""
         order = rng.permutation(int(self.moments.n))
         half = len(order) // 2
         parts = np.sort(order[:half]), np.sort(order[half:])
-        return Table(Drawn(self._origin, parts[0])), Table(Drawn(self._origin, parts[1]))
+        return self._drawn(parts[0]), self._drawn(parts[1])
+
+    def _drawn(self, positions: Integers) -> Table:
+        return Table(self._origin.refilled(positions) or Drawn(self._origin, positions))
 
     def folds(self, count: int, rng: Generator) -> list[Moments]:
         """Moments of ``count`` parts of the rows, of sizes that differ by one at most."""

@@ -218,7 +218,8 @@ CAUTIONS = {
         "rows have weights, which only moments can express: neither curves nor the shape of the noise were looked for"
     ),
     Caution.LINES_FOR_MISSING: (
-        "cells are missing: neither curves nor the shape of the noise were looked for, which need complete rows"
+        "cells are missing: neither curves nor the shape of the noise were looked for, which need complete rows, as "
+        "those that were imputed are"
     ),
     Caution.LINES_FOR_BOUNDS: (
         "bounds and signs are of the weights of lines: neither curves nor the shape of the noise were looked for"

@@ -117,6 +117,13 @@ def _say_em(fact: Fact[Note]) -> str:
     return f"{said}, but EM stopped after {fact['iterations']} iterations at steps of {step}"
 
 
+def _say_imputed(fact: Fact[Note]) -> str:
+    return (
+        f"{fact['cells']} missing cells were filled with values of rows that resemble theirs; the {fact['rows']} "
+        f"fullest of {fact['of']} rows are used, as many as have three columns at once on average"
+    )
+
+
 def _say_few_rows(fact: Fact[Note]) -> str:
     verb = "is" if len(fact.about) == 1 else "are"
     why = f"there are {fact['rows']:g} rows for {fact['columns']} columns"
@@ -229,6 +236,7 @@ _OF_A_TABLE: Final[dict[Note, Callable[[Fact[Note]], str]]] = {
         f"{fact['change']:.3g}"
     ),
     Note.EM: _say_em,
+    Note.IMPUTED: _say_imputed,
     Note.EM_NOT_CONVERGED: _say_em,
     Note.UNKNOWN: lambda fact: str(fact["text"]),
 }
