@@ -131,7 +131,7 @@ def test_the_fullest_rows_are_used_as_many_as_have_three_columns(d, share, seed)
     chosen = choose_rows(present)
     counts = [max(present[:, triple].all(axis=1).sum(), 1) for triple in combinations(range(d), 3)]
     complete = present.all(axis=1).sum()
-    expected = max(int(max(len(counts) / sum(1 / count for count in counts), 2) + 1e-9), complete)
+    expected = max(int(max(len(counts) / sum(1 / count for count in counts), 2) + 1e-7), complete)
     assert len(chosen) == min(expected, present.any(axis=1).sum())
     assert (np.diff(chosen) > 0).all() and present[chosen].any(axis=1).all()
     left = np.setdiff1d(np.arange(40), chosen)

@@ -56,7 +56,9 @@ def choose_rows(present: Bools) -> Integers:
     patterns, which, counts = np.unique(np.packbits(present, axis=1), axis=0, return_inverse=True, return_counts=True)
     of_patterns = np.unpackbits(patterns, axis=1, count=present.shape[1]).astype(bool)
     full = np.count_nonzero(of_patterns, axis=1)[which.ravel()]
-    most = max(int(count_triples(of_patterns, counts.astype(np.float64))), int(np.sum(full == present.shape[1])))
+    # A mean that is a whole number must not lose a row by rounding.
+    most = int(round(count_triples(of_patterns, counts.astype(np.float64)), 6))
+    most = max(most, int(np.sum(full == present.shape[1])))
     order = np.argsort(-full, kind="stable")[:most]
     return np.sort(order[full[order] > 0])
 
