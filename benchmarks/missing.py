@@ -42,11 +42,12 @@ def ways(world, holes):
 
 
 def read(way, rows, holes, kinds, seed):
-    """The table that a way makes."""
-    if way in PEERS:
+    """The table that a way makes, filled, and how many rows it counts as."""
+    if way == "all cells":
+        holes, way = rows, "error"
+    elif way in PEERS:
         holes, way = IterativeImputer(sample_posterior=PEERS[way], random_state=seed).fit_transform(holes), "error"
-    source = rows if way == "all cells" else holes
-    table = acyclic.read_table(source, names=list(kinds), kinds=kinds, missing="error" if way == "all cells" else way)
+    table = acyclic.read_table(holes, names=list(kinds), kinds=kinds, missing=way)
     return table, float(table.moments.n)
 
 
