@@ -1,17 +1,20 @@
 """Measures: the numbers of a fit are those of the library, called by hand."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import acyclic
+from acyclic._native.watching import run_watched
 from acyclic.constraints.catalogue import constraint
 from acyclic.discrete.skeleton import mmpc
 from acyclic.errors import InputError
 from acyclic.experiments.capped import Capped, Count
 from acyclic.experiments.cases import Case, pairs
-from acyclic.experiments.measures import MEASURES, check_constraint, draw_truth
+from acyclic.experiments.measures import MEASURES, Stopwatch, check_constraint, draw_truth
 from acyclic.graphs.metrics import shd, shd_cpdag, varsortability
 
 DATA = {"sem": "linear", "graph": "ER2", "noise": "gaussian", "n_nodes": 10, "n": 300}
@@ -201,3 +204,30 @@ def test_a_cap_that_the_last_step_just_meets_ends_nothing(learner):
     model = learner(constraint=Capped(inside=constraint("fast-tmpi"), count=held)).fit(X)
     assert model.verdict_.end == whole.verdict_.end
     np.testing.assert_array_equal(model.adjacency_matrix_, whole.adjacency_matrix_)
+
+
+def spin() -> float:
+    """Processor seconds that this thread was kept busy for, at least 50 ms."""
+    start = time.thread_time()
+    while time.thread_time() - start < 0.05:
+        pass
+    return time.thread_time() - start
+
+
+def test_seconds_of_kernels_in_threads_of_their_own_count():
+    watch = Stopwatch()
+    with watch.running():
+        spent = run_watched(lambda flag: spin())
+    assert watch.cpu_seconds >= spent
+
+
+def test_seconds_of_other_cases_in_the_process_do_not_count():
+    def measure() -> Stopwatch:
+        watch = Stopwatch()
+        with watch.running(), ThreadPoolExecutor(1) as beside:
+            beside.submit(spin).result()
+        return watch
+
+    with ThreadPoolExecutor(1) as worker:
+        watch = worker.submit(measure).result()
+    assert watch.cpu_seconds < 0.05 <= watch.seconds

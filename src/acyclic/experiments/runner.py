@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from acyclic.deadline import Deadline
 from acyclic.experiments.cases import Case
-from acyclic.experiments.measures import MEASURES
+from acyclic.experiments.measures import MEASURES, processor_time
 from acyclic.experiments.store import Record, Store
 from acyclic.findings.origin import list_versions
 from acyclic.trust.workers import Answer, Resources, compute_answers
@@ -140,7 +140,7 @@ def merged(cases: Sequence[Case]) -> list[Case]:
 
 def compute(case: Case) -> Record:
     """One case on one thread; whatever it raises is in the record."""
-    wall, cpu = time.perf_counter(), time.thread_time()
+    wall, cpu = time.perf_counter(), processor_time()
     try:
         with warnings.catch_warnings(), threadpool_limits(1), _interruptible(), _hard_end(case.time_limit):
             warnings.simplefilter("ignore")
@@ -152,7 +152,7 @@ def compute(case: Case) -> Record:
     else:
         told = outcome.values, outcome.verdict, outcome.seconds, outcome.cpu_seconds
         return Record(case, "done", *told, versions=_versions(), finished=_now())
-    return replace(failed, seconds=time.perf_counter() - wall, cpu_seconds=time.thread_time() - cpu)
+    return replace(failed, seconds=time.perf_counter() - wall, cpu_seconds=processor_time() - cpu)
 
 
 def _job(_: None, number: int, case: Case, deadline: Deadline) -> Answer:
