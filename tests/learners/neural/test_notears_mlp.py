@@ -29,10 +29,12 @@ from acyclic.running import Monitor, State
 torch = pytest.importorskip("torch")
 from acyclic.learners.neural.notears_mlp.learner import NotearsMlp  # noqa: E402
 from acyclic.learners.neural.notears_mlp.minimisers import (  # noqa: E402
+    HIDDEN,
     NotFiniteError,
     OnwardLagrangian,
     lbfgs,
     proximal_newton,
+    within_sight,
 )
 from acyclic.learners.neural.notears_mlp.networks import Perceptrons  # noqa: E402
 from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem  # noqa: E402
@@ -203,6 +205,19 @@ def test_the_elastic_net_meets_its_optimality_conditions(seed, size):
 def minimised(problem, inner, start, penalty, **options):
     state = State(problem.start(start))
     return MINIMISERS[inner](problem, penalty, state, Monitor(), "test", **options)
+
+
+def test_a_start_that_hides_the_loss_is_halved_and_any_other_left_alone():
+    X = np.random.default_rng(0).standard_normal((20, 30))
+    for name, changed in (("fast-tmpi", True), ("exponential", False)):
+        problem = NonlinearProblem(Perceptrons(X, (10,), 0.01, CPU), constraint(name), 0.01, Mask.unrestricted(30))
+        start = problem.start(problem.mechanisms.start(np.random.default_rng(1), edges=True))
+        found, before = (flat.reshape(problem.shape) for flat in (within_sight(problem, start), start))
+        first = slice(problem.first)
+        np.testing.assert_array_equal(found[:, first], before[:, first] / 2 if changed else before[:, first])
+        np.testing.assert_array_equal(found[:, problem.first :], before[:, problem.first :])
+        point = problem.at(found, Penalty(rho=1.0))
+        assert 0.5 * point.h**2 * HIDDEN <= point.objective
 
 
 def ordered_mask(graph):

@@ -50,7 +50,8 @@ class NotearsMlp(NeuralLearner):
         Strengths below it are cut.
     inner : {"proximal-newton", "lbfgs"}
         The inner minimiser: damped Gauss–Newton with an elastic net for each node, from a start without edges; or the
-        published L-BFGS-B on doubled variables, from the published random start. Both minimise the same function.
+        published L-BFGS-B on doubled variables, from the published random start, whose first weights are halved where
+        the constraint would hide the loss. Both minimise the same function.
     h_tol, rho_max, max_rounds
         Ends of the augmented Lagrangian.
     standardize : bool
@@ -151,7 +152,7 @@ class NotearsMlp(NeuralLearner):
         return partial(proximal_newton, tolerance=1e-7) if self.basis == "sobolev" else proximal_newton
 
     def _solve(self, table: Table, mask: Mask, monitor: Monitor) -> Solution:
-        from acyclic.learners.neural.notears_mlp.minimisers import NotFiniteError, OnwardLagrangian
+        from acyclic.learners.neural.notears_mlp.minimisers import NotFiniteError, OnwardLagrangian, within_sight
         from acyclic.learners.neural.notears_mlp.problem import NonlinearProblem
 
         mechanisms = self._mechanisms(self._rows(table))
@@ -165,9 +166,9 @@ class NotearsMlp(NeuralLearner):
             except NotFiniteError:
                 state.finish(Ended.NOT_FINITE, steps=state.steps)
 
-        first = mechanisms.start(self._generators()[0], edges=self.inner == "lbfgs")
+        first = problem.start(mechanisms.start(self._generators()[0], edges=self.inner == "lbfgs"))
         with np.errstate(over="ignore", invalid="ignore"):
-            state = monitor.run(loop, State(problem.start(first)))
+            state = monitor.run(loop, State(within_sight(problem, first)))
             point = problem.at(state.reached.reshape(problem.shape), Penalty(alpha=1.0))
         return replace(state.solution(point.objective, point.h), weights=problem.strengths(state.reached))
 

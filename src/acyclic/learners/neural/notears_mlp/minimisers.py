@@ -28,6 +28,10 @@ SETBACK = 16.0
 the ordinary factors of 4 at once, so that five failures in a row lead from the first damping to where it gives up."""
 
 
+HIDDEN = 2.2e-9
+"""Share of the function below which L-BFGS-B sees no change, SciPy's ``ftol``: a loss that is less of it is not there."""
+
+
 class NotFiniteError(Exception):
     """The loss overflows at the start of a minimisation."""
 
@@ -151,6 +155,21 @@ def _line_search(
             return None
         trial = problem.at(point.parameters + length * step, penalty)
     return trial
+
+
+def within_sight(problem: NonlinearProblem, flat: Floats) -> Floats:
+    """A start, flat, at which the first penalty does not hide the loss: first weights are halved until then.
+
+    At the published random start A has a spectral radius of 2 for ten hidden units. The exponential is harmless there,
+    but a geometric sum over 50 nodes reaches 1e20. L-BFGS-B would end far from a DAG, where no step changes the
+    function by a share that it sees, and the multiplier, raised by h, would leave nothing but the constraint for good.
+    """
+    parameters, penalty = flat.reshape(problem.shape).copy(), Penalty(rho=State(flat).rho)
+    while True:
+        point = problem.at(parameters, penalty)
+        if not HIDDEN * penalty.value(point.h) > point.objective:
+            return parameters.ravel()
+        parameters[:, : problem.first] /= 2
 
 
 class FirstDoubled:
