@@ -29,7 +29,7 @@ the ordinary factors of 4 at once, so that five failures in a row lead from the 
 
 
 HIDDEN = 2.2e-9
-"""Share of the function below which L-BFGS-B sees no change, SciPy's ``ftol``: a loss that is less of it is not there."""
+"""Share of its function below which L-BFGS-B sees no change, SciPy's ``ftol``; it is blind to a loss that is less."""
 
 
 class NotFiniteError(Exception):
