@@ -289,3 +289,17 @@ def test_a_file_that_holds_no_results(store, tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(InputError, match=r"results.parquet holds no results"):
         store.read_parquet(path)
+
+
+@pytest.mark.parametrize(
+    ("finished", "taken"), [("2026-01-02T00:00:00+00:00", True), ("2025-12-31T00:00:00+00:00", False)]
+)
+def test_of_a_case_here_and_in_a_parquet_file_the_later_row_stays(store, tmp_path, finished, taken):
+    given = record(case(), values={"shd": 1}, finished=finished)
+    with Store(tmp_path / "other.sqlite") as other:
+        other.add(given)
+        other.write_parquet(tmp_path / "results.parquet")
+    own = record(case(), values={"shd": 2}, finished="2026-01-01T00:00:00+00:00")
+    store.add(own)
+    assert store.read_parquet(tmp_path / "results.parquet") == 0
+    assert store.records(keys=[case().key]) == [given if taken else own]

@@ -38,6 +38,12 @@ _COLUMNS = (
 )  # fmt: skip
 _NAMES = ", ".join(f'"{name}"' for name in _COLUMNS)
 _INTO = f"INTO results ({_NAMES}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+# Of two rows of one case the one that was computed last.
+_NEWER = (
+    f"INSERT {_INTO} ON CONFLICT (key) DO UPDATE SET "
+    + ", ".join(f'"{name}" = excluded."{name}"' for name in _COLUMNS[1:])
+    + " WHERE excluded.finished > results.finished"
+)
 _AT_ONCE = 500
 # Format 1 knew no limit but that of time.
 _FROM_1 = ("ALTER TABLE results ADD COLUMN evaluations INTEGER",)
@@ -194,7 +200,7 @@ class Store:
             frame.write_parquet(file, compression="zstd")
 
     def read_parquet(self, path: str | os.PathLike[str]) -> int:
-        """Take in the rows of such a file whose cases are not here yet; gives their number."""
+        """Take in the rows of such a file that are of other cases, whose number it gives, or were computed later."""
         try:
             frame = _polars().read_parquet(path)
             if "evaluations" not in frame.columns:  # a file of format 1
@@ -206,7 +212,7 @@ class Store:
             _record(dict(zip(_COLUMNS, row)), path)
         before = len(self)
         with self._explained(), self._transaction():
-            self._database.executemany(f"INSERT OR IGNORE {_INTO}", rows)
+            self._database.executemany(_NEWER, rows)
         return len(self) - before
 
     def records(self, *, keys: Iterable[str] = (), settings: Iterable[str] = ()) -> list[Record]:
