@@ -35,6 +35,7 @@ LEARNERS = {
     "golem": Golem(),
     "golem unequal": Golem(noise="unequal"),
     "golem adam": Golem(inner="adam", steps=150, rate=0.01),
+    "golem adam single": Golem(inner="adam", steps=150, rate=0.01, precision="single"),
     "golem lbfgs": Golem(inner="lbfgs"),
 }
 learners = pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

@@ -1,10 +1,12 @@
 """Golem: both likelihoods, its three minimisers, the published settings, every constraint."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from acyclic.constraints.catalogue import CONSTRAINTS, constraint
 from acyclic.data.moments import Moments
@@ -15,6 +17,7 @@ from acyclic.graphs.cycles import is_acyclic
 from acyclic.graphs.metrics import shd, shd_cpdag
 from acyclic.learners.golem import Golem
 from acyclic.learners.notears import Notears
+from acyclic.scores.continuous import IN_PARALLEL
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +60,8 @@ def test_unequal_variances_are_recovered_up_to_equivalence():
 @pytest.mark.parametrize("noise", ["equal", "unequal"])
 def test_the_minimisers_reach_the_same_objective(noise, data):
     fast = Golem(noise=noise).fit(data.X)
-    for inner, settings in (("lbfgs", {}), ("adam", {"steps": 4000, "rate": 0.01})):
+    adam = {"steps": 4000, "rate": 0.01}
+    for inner, settings in (("lbfgs", {}), ("adam", adam), ("adam", {**adam, "precision": "single"})):
         slow = Golem(noise=noise, inner=inner, **settings).fit(data.X)
         total = [fit.solution_.objective + 5 * fit.solution_.h for fit in (fast, slow)]
         assert total[0] <= total[1] + 1e-3 * abs(total[1])
@@ -132,6 +136,27 @@ def test_adam_makes_the_steps_it_was_given(data):
     assert fit.verdict_.end.kind is Ended.STEPS_SPENT and fit.verdict_.end["steps"] == 40
 
 
+def test_single_precision_is_asked_of_adam_alone(data):
+    for inner in ("proximal-newton", "lbfgs"):
+        with pytest.raises(InputError, match="precision='single' is for inner='adam'"):
+            Golem(inner=inner, precision="single").fit(data.X)
+
+
+@pytest.mark.slow
+def test_a_large_fit_leaves_one_thread_to_the_blas_of_scipy():
+    seen = []
+
+    def look(progress):
+        seen.extend(threadpool_info())
+        return True
+
+    with threadpool_limits(2):
+        Golem(callback=look).fit(simulate(IN_PARALLEL, 300, random_state=0).X)
+    threads = {Path(library["filepath"]).parent.name: library["num_threads"] for library in seen}
+    if "scipy.libs" in threads:
+        assert threads["scipy.libs"] == 1 and threads["numpy.libs"] == 2
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -140,6 +165,7 @@ def test_adam_makes_the_steps_it_was_given(data):
         ({"h_weight": 0.0}, "h_weight has to be above 0 and finite; got 0.0"),
         ({"h_weight": np.nan}, "h_weight has to be above 0 and finite; got nan"),
         ({"detour": 0.5}, "detour has to be at least 1"),
+        ({"precision": "half"}, "precision has to be one of double, single; got 'half'"),
         ({"steps": 0}, "steps has to be a whole number, at least 1; got 0"),
         ({"rate": -1.0}, "rate has to be above 0 and finite; got -1.0"),
         ({"l1": -0.1}, "l1 has to be at least 0 and finite, or None; got -0.1"),

@@ -188,6 +188,7 @@ KNOWING = {
     "golem": Golem(),
     "golem lbfgs": Golem(inner="lbfgs"),
     "golem adam": Golem(inner="adam", steps=60, rate=0.01),
+    "golem adam single": Golem(inner="adam", steps=60, rate=0.01, precision="single"),
     "golem unequal": Golem(noise="unequal"),
 }
 knowing = pytest.mark.parametrize("learner", KNOWING.values(), ids=KNOWING)

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from acyclic.data.moments import Moments
+from acyclic.data.simulate import simulate
 from acyclic.errors import InputError
 from acyclic.scores import residuals
 from acyclic.scores.continuous import (
@@ -200,12 +201,38 @@ def test_few_edges_among_many_columns_are_multiplied_by_themselves_to_the_same_s
     np.testing.assert_allclose(c, score.curvature(W)[1], rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("d", [30, 210])
-def test_the_jacobian_is_that_of_a_plain_inverse_at_any_size(d):
-    score = GaussianEqualVariance(Moments(500, np.zeros(d), np.eye(d)))
-    W = np.random.default_rng(d).normal(size=(d, d)) / (4 * d**0.5)
+def test_the_jacobian_is_that_of_a_plain_inverse_at_any_size(d, dtype):
+    score = GaussianEqualVariance(Moments(500, np.zeros(d), np.eye(d))).rounded(dtype)
+    W = (np.random.default_rng(d).normal(size=(d, d)) / (4 * d**0.5)).astype(dtype)
     value, gradient = score._jacobian(W)
-    # The condition of I − W is below 10 here, so that errors stay within some hundred roundings.
-    assert value == pytest.approx(-np.linalg.slogdet(np.eye(d) - W)[1], rel=1e-12, abs=1e-12)
-    np.testing.assert_allclose(gradient, np.linalg.inv(np.eye(d) - W).T, rtol=0, atol=1e-12)
-    assert score._jacobian(np.ones((d, d)) / d)[0] > 20 and score._jacobian(np.eye(d))[0] == np.inf
+    assert gradient.dtype == dtype
+    # The condition of I − W is below 10 here, so that errors stay within some thousand roundings.
+    error, exact = 5000 * float(np.finfo(dtype).eps), np.eye(d) - W.astype(float)
+    assert value == pytest.approx(-np.linalg.slogdet(exact)[1], rel=error, abs=error)
+    np.testing.assert_allclose(gradient, np.linalg.inv(exact).T, rtol=0, atol=error)
+    nearly = -np.log(d * np.finfo(dtype).eps) / 2
+    assert score._jacobian(np.full((d, d), 1 / d, dtype))[0] > nearly
+    assert score._jacobian(np.eye(d, dtype=dtype))[0] == np.inf
+
+
+@pytest.mark.parametrize("score", GAUSSIAN)
+def test_a_rounded_score_is_the_score_to_single_precision(score):
+    d, data = 12, simulate(12, 300, random_state=2)
+    exact = score(Moments.from_array(data.X))
+    W = (0.3 * np.random.default_rng(1).normal(size=(d, d)) / d).astype(np.float32)
+    (value, gradient), (expected, slopes) = exact.rounded(np.float32).value_and_gradient(W), exact.value_and_gradient(W)
+    assert gradient.dtype == np.float32
+    # Sums of d products, and quotients of two such sums; covariances of different sizes meet in one of them.
+    error = 100 * d * float(np.finfo(np.float32).eps)
+    assert value == pytest.approx(expected, rel=error)
+    np.testing.assert_allclose(gradient, slopes, rtol=0, atol=error * max(np.abs(slopes).max(), exact.S.max()))
+
+
+@pytest.mark.parametrize("unit", [1e25, 1e-25])
+def test_variances_beyond_single_precision_are_refused(unit):
+    score = LeastSquares(Moments(100, np.zeros(2), unit**2 * np.eye(2)))
+    assert score.rounded(np.float64).S[0, 0] == unit**2
+    with pytest.raises(InputError, match="rescale the columns, or compute in double precision"):
+        score.rounded(np.float32)

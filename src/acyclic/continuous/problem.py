@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -136,6 +137,13 @@ class Problem:
             return self
         moved = copy(self)
         moved.constraint = constraint
+        return moved
+
+    def rounded(self, dtype: type[np.floating[Any]]) -> Problem:
+        """The problem for weights of this precision, so that no product is of matrices of two."""
+        moved = copy(self)
+        moved.score = self.score.rounded(dtype)
+        moved.l1_weights = self.l1_weights.astype(dtype)
         return moved
 
     def h(self, weights: Floats) -> float:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from acyclic.constraints.base import Constraint
 from acyclic.constraints.catalogue import CONSTRAINTS, SHORT, constraint, is_constraint
@@ -71,6 +73,9 @@ COMMON: dict[str, Range] = {
     "threshold": number(least=0),
     "time_limit": SECONDS,
 }
+
+SCIPYS = re.compile(r"scipy(\.libs|/\.dylibs)$")
+"""Folders in which SciPy's wheels bring a BLAS of their own."""
 
 
 # Settings that change no answer, or are part of what it depends on under another name.
@@ -403,8 +408,7 @@ class ContinuousLearner(DagLearner):
 
     def _find(self, table: Table, mask: Mask, monitor: Monitor) -> Found:
         _check_scales(table.moments)
-        # Two threads took four times as long as one at 150 columns.
-        with threadpool_limits(1 if len(table.names) < IN_PARALLEL else None):
+        with _limit_threads(len(table.names)):
             solution = self._solve(table, mask, monitor)
         orientation, settings = self._describe()
         return Found(
@@ -426,6 +430,20 @@ class ContinuousLearner(DagLearner):
         if self.checkpoint is None:
             return super()._monitor(table, mask)
         return Monitor(self.time_limit, self.callback, Checkpoint(self.checkpoint, self.describe_run(table)))
+
+
+def _limit_threads(n_columns: int) -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread where two are no faster: all of it on small matrices, else that of SciPy alone.
+
+    Two threads took four times as long as one at 150 columns. The wheels of NumPy and SciPy each bring a BLAS, whose
+    threads wait for work in a busy loop, in the way of the other's. Products, which are most of the work, are NumPy's.
+    """
+    libraries = ThreadpoolController()
+    if n_columns >= IN_PARALLEL:
+        homes = [library.filepath for library in libraries.lib_controllers]
+        libraries = libraries.select(filepath=[home for home in homes if SCIPYS.search(Path(home).parent.as_posix())])
+    limited: AbstractContextManager[Any] = libraries.limit(limits=1)
+    return limited
 
 
 def _plain(name: str, value: Any) -> str:

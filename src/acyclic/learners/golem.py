@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 from joblib import effective_n_jobs
 
 from acyclic._native.watching import LONG
@@ -18,6 +19,7 @@ from acyclic.data.knowledge import Knowledge
 from acyclic.data.mask import Mask
 from acyclic.data.moments import Moments
 from acyclic.data.table import Table
+from acyclic.errors import InputError
 from acyclic.facts import Orientation
 from acyclic.learners.base import ContinuousLearner
 from acyclic.ranges import NONE, Range, number, one_of, whole
@@ -29,6 +31,7 @@ from acyclic.types import Callback, Floats
 
 PUBLISHED_L1 = {"equal": 0.02, "unequal": 0.002}
 COLIDE_L1 = 0.05
+PRECISIONS: dict[str, type[np.floating[Any]]] = {"double": np.float64, "single": np.float32}
 SCORES: dict[tuple[str, str], Callable[[Moments], Score]] = {
     ("likelihood", "equal"): GaussianEqualVariance,
     ("likelihood", "unequal"): GaussianUnequalVariance,
@@ -69,10 +72,11 @@ class Golem(ContinuousLearner):
     threshold : float
         Weights below it, in absolute value, are cut.
     inner : {"proximal-newton", "adam", "lbfgs"}
-        The minimiser: weighted elastic nets; Adam as published (``steps`` steps at ``rate``, no early stop; in double
-        precision); or L-BFGS-B on doubled variables. All minimise the same function.
-    steps, rate
-        Settings of Adam.
+        The minimiser: weighted elastic nets; Adam as published (``steps`` steps at ``rate``, no early stop); or
+        L-BFGS-B on doubled variables. All minimise the same function.
+    steps, rate, precision
+        Settings of Adam. It computes in "double" precision, or in "single" as the published code does, which takes half
+        the time on large graphs.
     detour : float, optional
         How many times ``h_weight`` the weight of a first minimisation is, from which the one that counts starts; 1 for
         none, as published. If left out, 10 under proximal Newton from zero, whose long steps may leave the valley that
@@ -100,6 +104,7 @@ class Golem(ContinuousLearner):
         "inner": one_of("proximal-newton", "adam", "lbfgs"),
         "steps": whole(least=1),
         "rate": number(above=0),
+        "precision": one_of(*PRECISIONS),
         "detour": number(least=1) | NONE,
     }
 
@@ -117,6 +122,7 @@ class Golem(ContinuousLearner):
         inner: str = "proximal-newton",
         steps: int = 100_000,
         rate: float = 1e-3,
+        precision: str = "double",
         detour: float | None = None,
         pruning: str = "edges",
         start: Floats | None = None,
@@ -137,6 +143,7 @@ class Golem(ContinuousLearner):
         self.inner = inner
         self.steps = steps
         self.rate = rate
+        self.precision = precision
         self.detour = detour
         self.pruning = pruning
         self.start = start
@@ -147,8 +154,10 @@ class Golem(ContinuousLearner):
         self.n_jobs = n_jobs
 
     def _minimiser(self, tolerance: float = 1e-9) -> Minimiser:
+        if self.precision == "single" and self.inner != "adam":
+            raise InputError(f"precision='single' is for inner='adam'; got inner={self.inner!r}")
         if self.inner == "adam":
-            return Adam(steps=self.steps, rate=self.rate)
+            return Adam(steps=self.steps, rate=self.rate, dtype=PRECISIONS[self.precision])
         if self.inner == "lbfgs":
             return lbfgs
         threads = effective_n_jobs(self.n_jobs)
@@ -188,5 +197,12 @@ class Golem(ContinuousLearner):
         detour = {"detour": self._detour()} if self._detour() > 1 else {}
         told = {"noise": self.noise, "h_weight": self.h_weight, "l1": self._l1(self.noise), **detour}
         loss = {"loss": self.loss} if self.loss != "likelihood" else {}
+        precision = {"precision": self.precision} if self.precision != "double" else {}
         mcp = {} if self.mcp is None else {"mcp": self.mcp}
-        return orientation, {**told, **loss, **mcp, **({} if self.h_of == "squares" else {"h_of": self.h_of})}
+        return orientation, {
+            **told,
+            **precision,
+            **loss,
+            **mcp,
+            **({} if self.h_of == "squares" else {"h_of": self.h_of}),
+        }

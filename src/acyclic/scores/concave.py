@@ -6,6 +6,8 @@ derivative, so that every minimiser of a score with an L1 term minimises it exac
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from acyclic.data.mask import Mask
@@ -38,6 +40,10 @@ class WithMcp(Score):
     def size(self, value: float) -> float:
         """See Score."""
         return self.inside.size(value)
+
+    def rounded(self, dtype: type[np.floating[Any]]) -> Score:
+        """See Score."""
+        return WithMcp(self.inside.rounded(dtype), self.l1, self.gamma)
 
 
 def with_mcp(score: Score, l1: float, gamma: float | None, mask: Mask) -> Score:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from copy import copy
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dgetrf, dgetri, dgetri_lwork
+from scipy.linalg import get_lapack_funcs
 
 from acyclic.data.moments import Moments
 from acyclic.errors import InputError
@@ -62,6 +63,10 @@ class Score(ABC):
         """What a small change of the objective, now at ``value``, is measured against."""
         return max(abs(value), 1e-12 * self.scale)
 
+    def rounded(self, dtype: type[np.floating[Any]]) -> Score:
+        """The score for weights of this precision; itself, if it takes them as they are."""
+        return self
+
 
 class _Gaussian(Score):
     def __init__(self, moments: Moments) -> None:
@@ -69,6 +74,19 @@ class _Gaussian(Score):
         self.S = np.ascontiguousarray(moments.covariance)
         self.n_nodes = len(self.S)
         self.scale = 0.5 * float(self.S.trace())
+
+    def rounded(self, dtype: type[np.floating[Any]]) -> Score:
+        """See Score: products of matrices of one precision are twice as fast in single as in double."""
+        moved = copy(self)
+        with np.errstate(over="ignore"):
+            moved.S = self.S.astype(dtype)
+        # The smallest variance may lose digits there, but not all of them.
+        if not np.isfinite(moved.S).all() or ((moved.S.diagonal() == 0) & (self.S.diagonal() > 0)).any():
+            raise InputError(
+                f"variances of {self.S.diagonal().min():.1e} to {self.S.diagonal().max():.1e} do not fit "
+                f"into {np.dtype(dtype)}; rescale the columns, or compute in double precision"
+            )
+        return moved
 
 
 class LeastSquares(_Gaussian):
@@ -93,11 +111,7 @@ class LeastSquares(_Gaussian):
 
 
 IN_PARALLEL = 250
-"""From so many nodes on, BLAS works on several threads; with fewer of them two are no faster than one.
-
-NumPy and SciPy each bring a BLAS whose threads wait in a busy loop when it is done, in the way of the other's: products
-are NumPy's, so that it has to factor too, twice if need be.
-"""
+"""From so many nodes on, NumPy's BLAS works on several threads; with fewer of them two are no faster than one."""
 
 
 class _Likelihood(_Gaussian):
@@ -124,18 +138,15 @@ class _Likelihood(_Gaussian):
             return (np.inf, np.zeros_like(W)) if found is None else (-found[0], found[1].T)
         M = np.asfortranarray(-W)
         M.flat[:: self.n_nodes + 1] += 1
-        if self.n_nodes >= IN_PARALLEL:
-            sign, logarithm = np.linalg.slogdet(M)
-            if not sign:
-                return np.inf, np.zeros_like(W)
-            return -float(logarithm), np.ascontiguousarray(np.linalg.inv(M).T)
-        # One factorisation serves both.
-        factor, pivots, singular = dgetrf(M, overwrite_a=1)
+        # One factorisation serves both, which NumPy does not offer: at 500 nodes it takes half the time.
+        lapack: Any = get_lapack_funcs(("getrf", "getri", "getri_lwork"), (M,))
+        getrf, getri, ask = lapack
+        factor, pivots, singular = getrf(M, overwrite_a=1)
         if singular:
             return np.inf, np.zeros_like(W)
-        logarithm = float(np.log(np.abs(factor.diagonal())).sum())
-        room = int(dgetri_lwork(self.n_nodes)[0])
-        return -logarithm, np.ascontiguousarray(dgetri(factor, pivots, lwork=room, overwrite_lu=1)[0].T)
+        logarithm = float(np.log(np.abs(factor.diagonal())).sum(dtype=float))
+        inverse = getri(factor, pivots, lwork=int(ask(self.n_nodes)[0].real), overwrite_lu=1)[0]
+        return -logarithm, np.ascontiguousarray(inverse.T)
 
 
 class GaussianEqualVariance(_Likelihood):
@@ -162,7 +173,8 @@ class GaussianUnequalVariance(_Likelihood):
         variances, SR = variances_and_products(self.S, W)
         held, (jacobian, inverse) = np.maximum(variances, self.floor), self._jacobian(W)
         value = 0.5 * np.log(self.moments.n * held).sum() + jacobian
-        return float(value), inverse - SR * np.where(variances > self.floor, 1 / held, 0.0)
+        weights = np.where(variances > self.floor, 1 / held, 0.0)
+        return float(value), inverse - SR * weights.astype(SR.dtype, copy=False)
 
     def curvature(self, W: Floats) -> tuple[Floats, Floats]:
         """See Score: the logarithms' weights at W, without their own second derivatives."""
