@@ -174,6 +174,24 @@ def test_the_curvature_is_that_of_the_jacobian(hidden, small):
         np.testing.assert_allclose(tangent.gram(node, which), J.T @ J / len(X), rtol=1e-9, atol=1e-12)
 
 
+def test_tensors_serve_again_only_when_nobody_needs_what_they_hold(small):
+    def fresh():
+        return Perceptrons(small, (3, 2), 0.02, CPU)
+
+    shared, which = fresh(), np.arange(len(fresh().ridge))
+    problem = NonlinearProblem(shared, constraint("tmpi"), 0.0, Mask.unrestricted(4))
+    points = [random_point(problem, seed) for seed in range(4)]
+    place = shared.predict(points[3]).activations[0].data_ptr()
+    kept, tangent = shared.predict(points[0]), shared.predict(points[1]).tangent()
+    assert kept.activations[0].data_ptr() == place
+    shared.predict(points[2]).tangent().gram(0, which)
+    for mine, own in ((kept.tangent(), points[0]), (tangent, points[1])):
+        alone = fresh().predict(own).tangent()
+        np.testing.assert_array_equal(mine.gradient, alone.gradient)
+        for node in range(4):
+            np.testing.assert_array_equal(mine.gram(node, which), alone.gram(node, which))
+
+
 def test_nodes_can_be_taken_from_another_prediction(small):
     for mechanisms in (Perceptrons(small, (3, 2), 0.0, CPU), Sobolev(small, 3, 0.1, CPU)):
         problem = NonlinearProblem(mechanisms, constraint("tmpi"), 0.0, Mask.unrestricted(4))

@@ -74,7 +74,7 @@ class NotearsMlp(NeuralLearner):
     """
 
     method = "notears-mlp"
-    version = 2
+    version = 3
     RANGES: ClassVar[Mapping[str, Range]] = {
         "basis": one_of(*BASES),
         "hidden": whole(least=1) | several(whole(least=1)),

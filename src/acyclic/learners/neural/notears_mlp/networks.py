@@ -6,7 +6,9 @@ sensitivity ∂x̂/∂(input of the unit): gradients and Gauss–Newton matrices
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -36,6 +38,7 @@ class Perceptrons(Mechanisms):
         self.widths = (d, *hidden, 1)
         layers = [(np.full(above * below, l2), np.zeros(above)) for below, above in pairwise(self.widths)]
         self.ridge = np.concatenate([part for layer in layers for part in layer])
+        self._free: dict[int, list[Tensor]] = {}
 
     def start(self, rng: np.random.Generator, *, edges: bool) -> Floats:
         """Uniform draws in ±1/√(units below), as published; first weights are differences of two draws, each cut at 0.
@@ -58,6 +61,16 @@ class Perceptrons(Mechanisms):
         """See Mechanisms."""
         return Pass(self, parameters)
 
+    def borrow(self, units: int, owner: object) -> Tensor:
+        """A tensor (d, units, n) that holds anything, and serves others when its owner is gone.
+
+        The system takes longer to give and take back fresh tensors of megabytes than what is computed in them.
+        """
+        free = self._free.setdefault(units, [])
+        found = free.pop() if free else self.inputs.new_empty((self.n_nodes, units, self.n_rows))
+        weakref.finalize(owner, free.append, found)
+        return found
+
     def layers(self, parameters: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Weights (d, units, units below) and biases (d, units) of each layer."""
         found, at = [], 0
@@ -75,13 +88,13 @@ class Pass(Prediction):
     def __init__(self, networks: Perceptrons, parameters: Floats) -> None:
         self.networks = networks
         self.parameters = torch.from_numpy(parameters).to(networks.inputs.device)
-        layers, d, units = networks.layers(self.parameters), networks.n_nodes, networks.units
-        first, bias = layers[0]
-        signal = (first.reshape(d * units, d) @ networks.inputs).reshape(d, units, -1).add_(bias[:, :, None])
+        (first, bias), *others = networks.layers(self.parameters)
+        signal = networks.borrow(networks.units, self)
+        torch.addmm(bias.reshape(-1, 1), first.flatten(0, 1), networks.inputs, out=signal.view(-1, networks.n_rows))
         self.activations = []
-        for weights, bias in layers[1:]:
+        for (weights, bias), width in zip(others, networks.widths[2:]):
             self.activations.append(signal.sigmoid_())
-            signal = torch.baddbmm(bias[:, :, None], weights, signal)
+            signal = torch.baddbmm(bias[:, :, None], weights, signal, out=networks.borrow(width, self))
         self.residuals = signal[:, 0] - networks.inputs
         self.losses: Floats = (self.residuals.square().sum(dim=1) / (2 * networks.n_rows)).cpu().numpy()
 
@@ -103,27 +116,35 @@ class Pass(Prediction):
 
 
 class Linearised(Tangent):
-    """Sensitivities (d, units, n) of the output to the input of every unit, by layer, and what follows from them."""
+    """What follows from the derivative of the loss, or of the output, to the input of every unit."""
 
     def __init__(self, point: Pass) -> None:
-        self.networks, self.activations = point.networks, point.activations
-        layers, (d, n) = self.networks.layers(point.parameters), point.residuals.shape
-        error = (point.residuals / n)[:, None]
-        sensitivity = torch.ones_like(error)
-        self.sensitivities, blocks = [sensitivity], []
-        for depth in reversed(range(len(layers))):
-            slope = sensitivity * error
+        self.point, self.networks = point, point.networks
+        self.layers, blocks = self.networks.layers(point.parameters), []
+        slope = (point.residuals / self.networks.n_rows)[:, None]
+        for depth in reversed(range(len(self.layers))):
             blocks.append(slope.sum(dim=2))
-            blocks.append(self._onto_signals(slope, depth).reshape(d, -1))
-            if depth:
-                Z = self.activations[depth - 1]
-                sensitivity = torch.bmm(layers[depth][0].mT, sensitivity) * (Z * (1 - Z))
-                self.sensitivities.insert(0, sensitivity)
+            blocks.append(self._onto_signals(slope, depth).reshape(len(slope), -1))
+            slope = self._below(slope, depth) if depth else slope
         self.gradient = torch.cat(blocks[::-1], dim=1).cpu().numpy()
+
+    @cached_property
+    def sensitivities(self) -> list[Tensor]:
+        """Of the output to the input of every unit, (d, units, n) by layer."""
+        found = [torch.ones_like(self.point.residuals)[:, None]]
+        for depth in reversed(range(1, len(self.layers))):
+            found.insert(0, self._below(found[0], depth))
+        return found
+
+    def _below(self, slope: Tensor, depth: int) -> Tensor:
+        """A derivative to the inputs of a layer, taken on to those of the layer below."""
+        Z = self.point.activations[depth - 1]
+        bend = torch.addcmul(Z, Z, Z, value=-1, out=self.networks.borrow(Z.shape[1], self))
+        return torch.bmm(self.layers[depth][0].mT, slope, out=self.networks.borrow(Z.shape[1], self)).mul_(bend)
 
     def _onto_signals(self, slope: Tensor, depth: int) -> Tensor:
         if depth:
-            return torch.bmm(slope, self.activations[depth - 1].mT)
+            return torch.bmm(slope, self.point.activations[depth - 1].mT)
         return slope.reshape(-1, slope.shape[2]) @ self.networks.inputs.T
 
     def gram(self, node: int, which: Integers) -> Floats:
@@ -138,7 +159,7 @@ class Linearised(Tangent):
     def _later_rows(self, node: int) -> Tensor:
         """Derivatives of the predictions to the parameters after the first weights, (parameters, n)."""
         rows = [self.sensitivities[0][node]]
-        for Z, S in zip(self.activations, self.sensitivities[1:]):
+        for Z, S in zip(self.point.activations, self.sensitivities[1:]):
             rows.append((S[node][:, None] * Z[node]).flatten(0, 1))
             rows.append(S[node])
         return torch.cat(rows)
