@@ -55,7 +55,7 @@ def irreducible_root(B: Matrix, tolerance: float = 4e-16, rounds: int = 200) -> 
     comes to span many orders, D takes them over: row sums of A are then nearly equal, so that the systems to solve are
     diagonally dominant. Without that they lose all digits where weak edges close cycles in a graph of strong ones.
     """
-    scale = _balance(B)
+    scale = balance(B)
     A, largest = _scaled(B, scale)
     x = _first_vector(A)
     (lower, upper), waited = _bracket(A, x), 0
@@ -128,7 +128,7 @@ def _left_vector(A: Matrix, root: float) -> Matrix:
     return v
 
 
-def _balance(B: Matrix) -> Matrix:
+def balance(B: NDArray[Any]) -> Matrix:
     """Powers of two t with B∘(1 tᵀ)/(t 1ᵀ) of nearly equal row and column sums."""
     result: Any = lapack.dgebal(B, scale=1, permute=0)
     scale: Matrix = result[3]
