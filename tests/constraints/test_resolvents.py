@@ -58,3 +58,14 @@ def test_gradients_stay_finite_along_paths_of_strong_edges(name, dtype):
     found = constraint(name).evaluate(B.astype(dtype))
     assert np.isfinite(found.value**2)
     assert np.isfinite(found.gradient).all()
+
+
+@pytest.mark.parametrize("name", ["inverse-trace", "log-det", "analytic-2"])
+def test_tensors_on_a_device_keep_them_too(name):
+    torch = pytest.importorskip("torch")
+    from acyclic.constraints.torch import evaluate_on_device
+
+    B, chosen = nearly_acyclic(14, 0), constraint(name)
+    expected, found = chosen.evaluate(B), evaluate_on_device(torch.from_numpy(B), chosen)
+    assert_allclose(found.value, expected.value, rtol=1e-9, atol=1e-13)
+    assert_allclose(found.gradient, expected.gradient, rtol=1e-9)

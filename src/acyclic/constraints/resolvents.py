@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from acyclic._native import strong_components
@@ -21,6 +22,16 @@ def check_s(s: float) -> None:
     """Refuse a scale that is not positive and finite."""
     if not 0 < s < inf:
         raise InputError(f"s has to be positive; got {s}")
+
+
+def balance_by_components(B: Matrix) -> tuple[NDArray[np.intp], Matrix]:
+    """An order that makes B block-triangular by components, and ratios t_j/t_i, in it, that make its entries alike."""
+    _, _, labels = strong_components(np.ascontiguousarray(B > 0).view(np.uint8))
+    order = np.argsort(labels, kind="stable")
+    scale, largest = balance(B[np.ix_(order, order)]), LARGEST[B.dtype]
+    middle = np.exp2(np.rint(np.log2(scale.min()) / 2 + np.log2(scale.max()) / 2))
+    scale = np.clip(scale / middle, 1 / largest, largest)  # so that no ratio overflows
+    return order, (scale[None, :] / scale[:, None]).astype(B.dtype)
 
 
 @dataclass(frozen=True)
@@ -48,11 +59,8 @@ class Resolvent(Constraint):
         found = self._factored(B)
         if found is not None and self.s * found[1].max() <= WELL_CONDITIONED:
             return found
-        _, _, labels = strong_components(np.ascontiguousarray(B > 0).view(np.uint8))
-        order = np.argsort(labels, kind="stable")
+        order, ratio = balance_by_components(B)
         ordered = np.ix_(order, order)
-        scale = balance(B[ordered])
-        ratio = (scale[None, :] / scale[:, None]).astype(B.dtype)
         found = self._factored(B[ordered] * ratio)
         if found is None:
             return None

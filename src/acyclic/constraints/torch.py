@@ -16,14 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from acyclic._native import strong_components
 from acyclic.constraints import catalogue as on_host
 from acyclic.constraints.analytic import Analytic
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
 from acyclic.constraints.following import Adaptive, AdaptiveTmpi
 from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
 from acyclic.constraints.powers import PowerSums
-from acyclic.constraints.resolvents import InverseTrace, LogDet
+from acyclic.constraints.resolvents import WELL_CONDITIONED, InverseTrace, LogDet, balance_by_components
 from acyclic.errors import InputError
 
 __all__ = ["Evaluation", "evaluate", "value_and_gradient"]
@@ -177,15 +176,14 @@ def _power(A: Tensor, order: int, largest: float) -> tuple[Tensor, bool]:
 def _resolvent(A: Tensor, s: float) -> tuple[float, Tensor] | None:
     """log det(I − A/s) and (sI − A)⁻¹, or None outside ρ(A) < s; see the NumPy form for the second attempt."""
     found = _factored(A, s)
-    if found is not None and float(found[1].max()) <= 1e6:
+    if found is not None and s * float(found[1].max()) <= WELL_CONDITIONED:
         return found
-    labels = strong_components(np.ascontiguousarray((A.T > 0).cpu().numpy()).view(np.uint8))[2]
-    order = torch.from_numpy(np.argsort(labels, kind="stable")).to(A.device)
-    found = _factored(A[order][:, order], s)
+    order, ratio = (torch.from_numpy(part).to(A.device) for part in balance_by_components(A.T.cpu().numpy()))
+    found = _factored(A[order][:, order] / ratio, s)
     if found is None:
         return None
     back = torch.argsort(order)
-    return found[0], found[1][back][:, back]
+    return found[0], (found[1] * ratio).clamp_(max=GUARD[A.dtype])[back][:, back]
 
 
 def _factored(A: Tensor, s: float) -> tuple[float, Tensor] | None:
