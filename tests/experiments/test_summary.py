@@ -162,7 +162,7 @@ def test_blocks_keep_the_order_of_the_plan():
 
 
 def test_data_are_described_in_words():
-    assert describe({"dataset": "sachs", "standardize": True}) == "Sachs data, standardize = True"
+    assert describe({"dataset": "sachs", "standardize": True}) == "Sachs data, unknown scale"
     assert describe({"sem": "cos", "graph": "ER1", "n_nodes": 50}) == "ER1, d = 50, SEM cos"
 
 

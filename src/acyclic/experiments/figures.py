@@ -72,10 +72,10 @@ def draw(plan: Plan, records: Results, folder: Path) -> list[Path]:
 
 
 def _grid(plan: Plan, records: Results) -> Any:
-    """A row for each graph, a column for each noise."""
+    """A row for each graph, a column for each noise, or for known and unknown scale."""
     rows = [
         [Panel(_title(column), column) for column in blocks(row)]
-        for row in blocks(plan.settings(), ["noise", "n_nodes"])
+        for row in blocks(plan.settings(), ["noise", "standardize", "n_nodes"])
     ]
     return panels(rows, records, plan)
 

@@ -232,6 +232,7 @@ def describe(data: Mapping[str, Scalar], without: Sequence[str] = ()) -> str:
         "n_nodes": "d = {}",
         "n": "n = {}",
         "dataset": "{} data",
+        "standardize": "unknown scale" if data.get("standardize") else "known scale",
         "sem": "" if data.get("sem") == "linear" else "SEM {}",
     }
     ordered = [key for key in words if key in data] + [key for key in data if key not in words]
