@@ -93,7 +93,7 @@ class Golem(ContinuousLearner):
     """
 
     method = "golem"
-    version = 3
+    version = 4
     RANGES: ClassVar[Mapping[str, Range]] = {
         "noise": one_of(*PUBLISHED_L1),
         "loss": one_of("likelihood", "colide"),

@@ -77,7 +77,7 @@ class NoCurl(ContinuousLearner):
     pruning = "edges"
 
     method = "nocurl"
-    version = 2
+    version = 3
     RANGES: ClassVar[Mapping[str, Range]] = {
         "lambda1": number(above=0),
         "lambda2": number(above=0),

@@ -95,7 +95,7 @@ class Notears(ContinuousLearner):
     """
 
     method = "notears"
-    version = 2
+    version = 3
     RANGES: ClassVar[Mapping[str, Range]] = {
         "l1": number(least=0) | NONE,
         "mcp": number(above=0) | NONE,

@@ -93,6 +93,7 @@ class DagGnn(NeuralLearner):
     """
 
     method = "dag-gnn"
+    version = 2
     RANGES: ClassVar[Mapping[str, Range]] = {
         **{name: whole(least=1) for name in ("hidden", "latent", "epochs", "batch_size", "max_rounds")},
         "rate": number(above=0),

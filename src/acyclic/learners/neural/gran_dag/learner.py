@@ -91,6 +91,7 @@ class GranDag(NeuralLearner):
     threshold = 1e-8
 
     method = "gran-dag"
+    version = 2
     RANGES: ClassVar[Mapping[str, Range]] = {
         "variance": one_of(*OUTPUTS),
         "neighbours": one_of("auto", "trees") | NONE,
