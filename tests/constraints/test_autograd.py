@@ -26,6 +26,9 @@ OBJECTS = [
     constraint("spectral-radius", bound="least"),
     constraint("single-term", p=1),
     constraint("fast-tmpi", components=True),
+    constraint("fast-tmpi") + 2 * constraint("log-det"),
+    constraint("fast-tmpi") + constraint("spectral-radius"),
+    constraint("exponential") * (constraint("analytic-2") + constraint("log-det")),
 ]
 every = pytest.mark.parametrize("chosen", OBJECTS, ids=lambda chosen: repr(chosen).split(" at 0x")[0][:60])
 twice = pytest.mark.parametrize(

@@ -25,6 +25,9 @@ OBJECTS = [
     constraint("analytic-3", s=8.0).derivative(),
     constraint("inverse-trace", s=3.0),
     constraint("fast-tmpi", components=True),
+    constraint("fast-tmpi") + 2 * constraint("exponential"),
+    0.5 * (constraint("log-det") + constraint("inverse-trace")),
+    constraint("exponential") * constraint("analytic-1"),
 ]
 every = pytest.mark.parametrize("chosen", OBJECTS, ids=lambda chosen: repr(chosen).split(" at 0x")[0][:60])
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
+from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ LARGEST_VALUE = 1e150
 # Which entries of B the value depends on: those inside components, all between cyclic nodes, those on walks through a
 # cycle, or all.
 Support = Literal["components", "cyclic nodes", "walks", "all"]
+_WIDER: tuple[Support, ...] = ("components", "cyclic nodes", "walks", "all")
 
 
 class Evaluation(NamedTuple):
@@ -92,6 +94,9 @@ class Constraint(ABC):
     is_trace: ClassVar[bool] = False
     """Whether h is tr f(B) less a constant, f a power series whose order a small change of B leaves as it is. The
     derivative of the gradient then stands in the gradient at [[B, V], [0, B]], on which second derivatives rest."""
+    _parts: ClassVar[tuple[str, ...]] = ()
+    """Fields that are constraints, and that it is made of."""
+    __array_ufunc__: ClassVar[None] = None  # else a number of NumPy's times a constraint is an array
     _pool: list[Matrix] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def value_and_gradient(self, B: ArrayLike) -> tuple[float, Matrix]:
@@ -113,11 +118,29 @@ class Constraint(ABC):
         Outer loops call it before each minimisation, on the constraint that the user gave, so that a line search sees
         one function.
         """
-        return self
+        parts = {name: getattr(self, name) for name in self._parts}
+        moved: dict[str, Any] = {name: part.for_point(B) for name, part in parts.items()}
+        return replace(self, **moved) if any(moved[name] is not part for name, part in parts.items()) else self
 
     def linear_coefficient(self, size: int) -> float:
         """c_1: the gradient's diagonal at nodes on no cycle."""
         return 1.0
+
+    def __add__(self, other: Constraint) -> Constraint:
+        return Sum(left=self, right=other) if isinstance(other, Constraint) else NotImplemented
+
+    def __mul__(self, other: Constraint | float) -> Constraint:
+        if isinstance(other, Constraint):
+            raise InputError(
+                f"{self.name} times {other.name} is not defined: a product is that of two power series, such as "
+                "exponential, log-det, inverse-trace, adaptive or analytic-0 to analytic-8"
+            )
+        if not isinstance(other, Real):
+            return NotImplemented
+        return Multiple(inside=self, factor=float(other))
+
+    def __rmul__(self, factor: float) -> Constraint:
+        return self * factor
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": []}
@@ -158,3 +181,84 @@ class Constraint(ABC):
             top = float(power.max())
         self._give_back(work)
         return Evaluation(value, gradient, i, top <= largest), top
+
+
+@dataclass(frozen=True)
+class Sum(Constraint):
+    """The sum of two constraints.
+
+    Examples
+    --------
+    >>> import acyclic
+    >>> both = acyclic.constraint("fast-tmpi") + 2 * acyclic.constraint("log-det")
+    >>> both.name, both.value_and_gradient([[0.0, 0.5], [0.0, 0.0]])[0]
+    ('fast-tmpi + 2·log-det', 0.0)
+    """
+
+    _parts = ("left", "right")
+    left: Constraint = field(kw_only=True)
+    right: Constraint = field(kw_only=True)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Those of the two."""
+        return f"{self.left.name} + {self.right.name}"
+
+    @property
+    def support(self) -> Support:  # type: ignore[override]
+        """The wider of the two."""
+        return max(self.left.support, self.right.support, key=_WIDER.index)
+
+    @property
+    def is_trace(self) -> bool:  # type: ignore[override]
+        """Whether both are."""
+        return self.left.is_trace and self.right.is_trace
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return self.left.linear_coefficient(size) + self.right.linear_coefficient(size)
+
+    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
+        """See Constraint."""
+        one, other = self.left.evaluate_block(B, size), self.right.evaluate_block(B, size)
+        order = max((found.order for found in (one, other) if found.order is not None), default=None)
+        inside = one.in_domain and other.in_domain
+        return Evaluation(one.value + other.value, one.gradient + other.gradient, order, inside)
+
+
+@dataclass(frozen=True)
+class Multiple(Constraint):
+    """A constraint times a positive number."""
+
+    _parts = ("inside",)
+    inside: Constraint = field(kw_only=True)
+    factor: float = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < inf:
+            raise InputError(f"a constraint can be multiplied by positive numbers only; got {self.factor:g}")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """With the factor."""
+        inner = f"({self.inside.name})" if isinstance(self.inside, Sum) else self.inside.name
+        return f"{self.factor:g}·{inner}"
+
+    @property
+    def support(self) -> Support:  # type: ignore[override]
+        """That of the constraint."""
+        return self.inside.support
+
+    @property
+    def is_trace(self) -> bool:  # type: ignore[override]
+        """Whether the constraint is."""
+        return self.inside.is_trace
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return self.factor * self.inside.linear_coefficient(size)
+
+    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
+        """See Constraint."""
+        found = self.inside.evaluate_block(B, size)
+        return found._replace(value=self.factor * found.value, gradient=found.gradient * B.dtype.type(self.factor))

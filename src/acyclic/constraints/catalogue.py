@@ -19,37 +19,17 @@ from math import comb, inf
 from typing import Any
 
 import numpy as np
-from scipy.linalg import expm
 
 from acyclic import plugins
-from acyclic.constraints.analytic import MOST, Analytic
 from acyclic.constraints.balanced import Balanced
 from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Evaluation, Matrix, Support
 from acyclic.constraints.components import OnComponents
-from acyclic.constraints.following import Adaptive, AdaptiveTmpi
-from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
+from acyclic.constraints.geometric import AdaptiveTmpi, FastGeometric, FastTmpi, Geometric, Tmpi
 from acyclic.constraints.perron import least_bound, perron, power_rounds
+from acyclic.constraints.power_series import Exponential
 from acyclic.constraints.powers import PowerChain
-from acyclic.constraints.resolvents import InverseTrace, LogDet
+from acyclic.constraints.resolvents import MOST, Adaptive, Analytic, InverseTrace, LogDet
 from acyclic.errors import InputError
-
-
-@dataclass(frozen=True)
-class Exponential(Constraint):
-    """tr e^B − d (Zheng et al. 2018): c_i = 1/i!."""
-
-    name = "exponential"
-    is_trace = True
-
-    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
-        """See Constraint."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            power = expm(B.T)
-        value = float(power.trace()) - len(B)
-        if value < LARGEST_VALUE and power.max() < inf:
-            return Evaluation(max(value, 0.0), power, None)
-        partial, _ = self._partial_sum(B, lambda i: 1 / float(np.prod(np.arange(1.0, i + 1))), 100)
-        return partial._replace(in_domain=False)
 
 
 @dataclass(frozen=True)
@@ -260,9 +240,10 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     name : str or Constraint
         exponential, binomial, polynomial, single-term, spectral-radius, geometric, fast-geometric, tmpi, fast-tmpi,
         log-det, inverse-trace; adaptive and adaptive-tmpi, whose scale s follows the spectral radius; balanced,
-        which no cycle is too long or too weak for; or analytic-0 to analytic-8, short for analytic with an ``order``,
-        which can be added, multiplied and derived (`acyclic.constraints.analytic`). Or the name of one that another
-        package offers (the entry points "acyclic.constraints"). A constraint object is passed through.
+        which no cycle is too long or too weak for; or analytic-0 to analytic-8, short for analytic with an ``order``.
+        Or the name of one that another package offers (the entry points "acyclic.constraints"). A constraint object is
+        passed through, such as ``a + b`` and ``2 * a`` of any two, or ``a * b`` and ``a.derivative()`` of power series
+        (exponential, log-det, inverse-trace, adaptive, analytic).
     components : bool
         Evaluate on strongly connected components only: see `OnComponents`.
     **options
@@ -280,8 +261,7 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
         chosen = name
         if options:
             raise InputError(f"options {sorted(options)} cannot be added to a constraint object; give its name instead")
-        if not type(name).__module__.startswith("acyclic."):
-            _check_answer(name)
+        _check_answers(name)
     else:
         name, more = SHORT.get(name, (name, {})) if isinstance(name, str) else (name, {})
         options = {**more, **options}
@@ -296,11 +276,15 @@ def constraint(name: str | Constraint, *, components: bool = False, **options: A
     return OnComponents(constraint=chosen) if components and not isinstance(chosen, OnComponents) else chosen
 
 
-def _check_answer(own: Constraint) -> None:
-    """Raise unless a constraint of the user's returns what learners unpack, rather than let them fail on it."""
-    found = own.evaluate_block(np.zeros((2, 2)), 2)
+def _check_answers(given: Constraint) -> None:
+    """Raise unless constraints of the user's return what learners unpack, rather than let them fail on it."""
+    for part in given._parts:
+        _check_answers(getattr(given, part))
+    if type(given).__module__.startswith("acyclic."):
+        return
+    found = given.evaluate_block(np.zeros((2, 2)), 2)
     if not isinstance(found, Evaluation):
         raise InputError(
-            f"evaluate_block of {type(own).__name__} returned a {type(found).__name__}; "
+            f"evaluate_block of {type(given).__name__} returned a {type(found).__name__}; "
             "return acyclic.Evaluation(value, gradient)"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -25,17 +25,13 @@ class OnComponents(Constraint):
     """
 
     name = "on-components"
+    _parts = ("constraint",)
     SMALLEST: ClassVar[int] = 128
     constraint: Constraint = field(kw_only=True)
 
     def __post_init__(self) -> None:
         if self.constraint.support == "all":
             raise InputError("this constraint depends on edges outside of the components; leave components=True away")
-
-    def for_point(self, B: Matrix) -> Constraint:
-        """See Constraint."""
-        moved = self.constraint.for_point(B)
-        return self if moved is self.constraint else replace(self, constraint=moved)
 
     def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
         """See Constraint."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from acyclic.constraints.base import LARGEST, Constraint, Evaluation, Matrix
+from acyclic.constraints.following import Following
 from acyclic.constraints.powers import PowerSums
 from acyclic.errors import InputError
 from acyclic.graphs.staircase import Staircase
@@ -128,3 +129,33 @@ class FastGeometric(Constraint):
             result = Evaluation(sums.value, sums.gradient().copy(), order, top <= largest)
         self._give_back(work)
         return result
+
+
+@dataclass(frozen=True)
+class AdaptiveTmpi(Following, FastTmpi):
+    """Fast TMPI on B/s: Σ_{i ≤ k} s⁻ⁱ tr Bⁱ, cut at max (B/s)ⁱ ≤ eps, where s follows the spectral radius.
+
+    See `Following`; by itself it is fast TMPI on B/``s``.
+    """
+
+    name = "adaptive-tmpi"
+    s: float = 1.0
+    margin: float | None = 0.5
+    least: float = 0.1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_following()
+
+    def linear_coefficient(self, size: int) -> float:
+        """See Constraint."""
+        return 1 / self.s
+
+    def evaluate_block(self, B: Matrix, size: int) -> Evaluation:
+        """See Constraint."""
+        if self.s == 1:
+            return super().evaluate_block(B, size)
+        scale = B.dtype.type(1 / self.s)
+        found = super().evaluate_block(B * scale, size)
+        np.multiply(found.gradient, scale, out=found.gradient)
+        return found

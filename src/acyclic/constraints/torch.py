@@ -17,12 +17,18 @@ import torch
 from torch import Tensor
 
 from acyclic.constraints import catalogue as on_host
-from acyclic.constraints.analytic import Analytic
-from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, checked
-from acyclic.constraints.following import Adaptive, AdaptiveTmpi
-from acyclic.constraints.geometric import FastGeometric, FastTmpi, Geometric, Tmpi
+from acyclic.constraints.base import LARGEST, LARGEST_VALUE, Constraint, Multiple, Sum, checked
+from acyclic.constraints.geometric import AdaptiveTmpi, FastGeometric, FastTmpi, Geometric, Tmpi
+from acyclic.constraints.power_series import Exponential, SeriesMultiple, SeriesSum
 from acyclic.constraints.powers import PowerSums
-from acyclic.constraints.resolvents import WELL_CONDITIONED, InverseTrace, LogDet, balance_by_components
+from acyclic.constraints.resolvents import (
+    WELL_CONDITIONED,
+    Adaptive,
+    Analytic,
+    InverseTrace,
+    LogDet,
+    balance_by_components,
+)
 from acyclic.errors import InputError
 
 __all__ = ["Evaluation", "evaluate", "value_and_gradient"]
@@ -126,7 +132,7 @@ def _fast_geometric(A: Tensor, chosen: FastGeometric) -> Evaluation:
     return Evaluation(sums.value, sums.gradient(), sums.i == len(A) or top <= largest)
 
 
-def _exponential(A: Tensor, chosen: on_host.Exponential) -> Evaluation:
+def _exponential(A: Tensor, chosen: Exponential) -> Evaluation:
     power = torch.linalg.matrix_exp(A)
     value, top = float(power.trace()) - len(A), float(power.max())
     if value < LARGEST_VALUE and top < inf:
@@ -232,8 +238,18 @@ def _analytic(A: Tensor, chosen: Analytic) -> Evaluation:
     return Evaluation(value, gradient)
 
 
+def _sum(A: Tensor, chosen: Sum) -> Evaluation:
+    one, other = evaluate_on_device(A.T, chosen.left), evaluate_on_device(A.T, chosen.right)
+    return Evaluation(one.value + other.value, one.gradient + other.gradient, one.in_domain and other.in_domain)
+
+
+def _multiple(A: Tensor, chosen: Multiple) -> Evaluation:
+    found = evaluate_on_device(A.T, chosen.inside)
+    return found._replace(value=chosen.factor * found.value, gradient=chosen.factor * found.gradient)
+
+
 FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
-    on_host.Exponential: _exponential,
+    Exponential: _exponential,
     on_host.Binomial: _binomial,
     on_host.Polynomial: lambda A, chosen: _series(A, chosen._coefficient(len(A)), len(A)),
     on_host.SingleTerm: _single_term,
@@ -246,4 +262,6 @@ FORMS: dict[type[Constraint], Callable[[Tensor, Any], Evaluation]] = {
     Adaptive: _inverse_trace,
     AdaptiveTmpi: _adaptive_tmpi,
     Analytic: _analytic,
+    **dict.fromkeys((Sum, SeriesSum), _sum),
+    **dict.fromkeys((Multiple, SeriesMultiple), _multiple),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from acyclic.constraints.base import Constraint, Evaluation, Matrix, Support
@@ -79,6 +79,7 @@ class Capped(Constraint):
     ('evaluations-spent', 5)
     """
 
+    _parts = ("inside",)
     inside: Constraint = field(kw_only=True)
     count: Count = field(kw_only=True)
 
@@ -91,11 +92,6 @@ class Capped(Constraint):
     def support(self) -> Support:  # type: ignore[override]
         """That of the constraint inside."""
         return self.inside.support
-
-    def for_point(self, B: Matrix) -> Constraint:
-        """See Constraint; the count goes on."""
-        moved = self.inside.for_point(B)
-        return self if moved is self.inside else replace(self, inside=moved)
 
     def linear_coefficient(self, size: int) -> float:
         """See Constraint."""
