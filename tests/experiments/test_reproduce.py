@@ -6,12 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from acyclic.cli import main
-from acyclic.cli.reproduction import _budget, duration
-from acyclic.experiments import plans, runner
+from acyclic.cli.reproduction import _seconds, duration
+from acyclic.experiments import plans, rechecking, runner
 from acyclic.experiments.plans import load_plan, plan_names
 from acyclic.experiments.store import Store
 
@@ -181,7 +182,64 @@ def test_a_budget_is_spent_on_claims(plan, call, undrawn, monkeypatch, tmp_path)
 
 @pytest.mark.parametrize(("text", "seconds"), [("2h", 7200), ("1h30min", 5400), ("0.5h", 1800), ("90 s", 90)])
 def test_budgets(text, seconds):
-    assert _budget(text, None, False) == seconds
+    assert _seconds("--budget", text) == seconds
+
+
+def test_a_check_finds_nothing_where_nothing_changed(plan, call, undrawn):
+    assert call("small")[0] == 0
+    code, out, _ = call("small", "--check", "1min")
+    assert code == 0 and "4 stored fits were computed again; 0 of them" in " ".join(out.split())
+    code, out, _ = call("small", "--check", "1min", "--nodes", "8", "--json")
+    told = json.loads(out)
+    assert code == 0 and told["checked"] == told["same"] == 2 and not told["differing"] and not told["stale"]
+
+
+def test_a_check_of_the_fits_of_another_program(plan, call, undrawn, monkeypatch):
+    call("small", "--runs", "1")
+    kept = rechecking.compute_all
+
+    def other(cases, store, **how):
+        tally = kept(cases, store, **how)
+        for record in store.records(keys=[case.key for case in cases]):
+            store.add(replace(record, values={**record.values, "shd": record.values["shd"] + 3}))
+        return tally
+
+    monkeypatch.setattr(rechecking, "compute_all", other)
+    code, out, _ = call("small", "--check", "1min")
+    assert code == 1 and "4 of them have another graph" in " ".join(out.split()) and "Errors moved" in out
+    code, out, _ = call("small", "--check", "1min", "--json")
+    told = json.loads(out)
+    assert code == 1 and told["stale"] and told["same"] == 0
+    assert all(one["shd"] == one["stored_shd"] + 3 for one in told["differing"])
+    assert {one["method"] for one in told["differing"]} == {"TMPI", "Order"}
+
+
+def test_a_check_of_what_breaks_down(plan, call, undrawn, monkeypatch):
+    call("small", "--runs", "1")
+    monkeypatch.setattr(runner, "compute", lambda case: runner._failed(case, "ValueError: new", "trace"))
+    code, out, _ = call("small", "--check", "1min")
+    assert code == 1 and "4 broke down, the first by ValueError: new" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--check", "1min"], "there are no results in"),
+        (["--check", "soon"], "--check is 'soon'; give hours"),
+        (["--check", "1min", "--runs", "3"], "--check decides on the runs by itself; leave --runs away"),
+        (["--check", "1min", "--budget", "1h"], "--check decides on the runs by itself; leave --budget away"),
+        (["--check", "1min", "--draw"], "--check decides on the runs by itself; leave --draw away"),
+    ],
+)
+def test_wrong_usage_of_a_check(plan, call, arguments, complaint):
+    code, _, err = call("small", *arguments)
+    assert code == 1 and complaint in " ".join(err.split())
+
+
+def test_a_check_in_too_little_time(plan, call, undrawn):
+    call("small", "--runs", "1")
+    code, _, err = call("small", "--check", "0.000001s")
+    assert code == 1 and "give a longer --check" in " ".join(err.split())
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from acyclic.experiments.cases import Case
     from acyclic.experiments.claims import Check
     from acyclic.experiments.plans import Plan
+    from acyclic.experiments.rechecking import Recheck
     from acyclic.experiments.runner import Advance, Tally
     from acyclic.experiments.store import Store
 
@@ -42,6 +43,7 @@ def reproduce(
     tls_key: Path | None = None,
     time_limit: float | None = None,
     budget: str | None = None,
+    check: str | None = None,
     retry_failed: Switch = False,
     draw: Switch = False,
     published: Annotated[Path | None, Parameter(name="--from")] = None,
@@ -59,6 +61,7 @@ def reproduce(
     acyclic reproduce all --quick
     acyclic reproduce all --budget 2h --from docs/reproduction/results.parquet
     acyclic reproduce all --draw --from docs/reproduction/results.parquet
+    acyclic reproduce all --check 5min --from docs/reproduction/results.parquet
     acyclic reproduce my-plan.toml --runs 5 --out mine
     ```
 
@@ -90,6 +93,9 @@ def reproduce(
     budget
         Time to spend, such as 2h or 1h30min, where a claim of the paper is undecided: on more runs of what the widest
         interval across its bound rests on, until all are decided or the time is spent. In the place of --runs.
+    check
+        Time to spend, such as 5min, on stored fits, drawn at random, one of each setting, that are computed again: are
+        they still what the program finds? The exit code is 1 if their errors moved, or if some break down.
     retry_failed
         Compute cases again that failed.
     draw
@@ -106,16 +112,21 @@ def reproduce(
 
     sizes, eaten = _split_sizes(nodes)
     _check_flags(runs=runs, jobs=jobs, time_limit=time_limit)
-    seconds = None if budget is None else _budget(budget, runs, draw)
+    modes = {"--check": check is not None, "--budget": budget is not None, "--runs": runs is not None, "--draw": draw}
+    _check_modes([flag for flag, given in modes.items() if given])
+    seconds = None if budget is None else _seconds("--budget", budget)
+    to_check = None if check is None else _seconds("--check", check)
     plans = _plans([*names, *eaten], quick, output)
     _check_claims(plans, seconds)
     cases = _cases(plans, runs, sizes, time_limit)
     place = cluster, tls_ca, tls_cert, tls_key
     where = Scheduler(*place) if any(one is not None for one in place) else None
     how = {"n_jobs": jobs, "cluster": where, "retry_failed": retry_failed}
-    with Store(_folder(out, draw and published is None) / "results.sqlite") as store:
+    with Store(_folder(out, (draw or check is not None) and published is None) / "results.sqlite") as store:
         if published is not None:
             output.say(f"{store.read_parquet(published)} results were taken over from {published}.")
+        if to_check is not None:
+            return _recheck(plans, store, to_check, sizes, output, n_jobs=jobs, cluster=where)
         if seconds is not None:
             tally: Tally | None = _spend(plans, store, seconds, sizes, output, time_limit=time_limit, **how)
             cases = [record.case for plan in plans for some in plan.records(store).values() for record in some]
@@ -201,7 +212,9 @@ def _cases(plans: Sequence[Plan], runs: int | None, nodes: Sequence[int], time_l
 
 def _folder(out: Path, must_exist: bool) -> Path:
     if must_exist and not (out / "results.sqlite").exists():
-        raise InputError(f"there are no results in {out} to draw; compute them without --draw, or give another --out")
+        raise InputError(
+            f"there are no results in {out}; compute some without --draw and --check, or give another --out or --from"
+        )
     return out
 
 
@@ -215,14 +228,18 @@ def _compute(cases: Sequence[Case], store: Store, output: Output, **how: Any) ->
         return compute_all(waiting, store, **how, callback=_shown(stages, len(waiting)) if waiting else None)
 
 
-def _budget(text: str, runs: int | None, draw: bool) -> float:
-    if runs is not None or draw:
-        raise InputError(f"--budget decides on the runs by itself; leave {'--draw' if draw else '--runs'} away")
+def _check_modes(given: Sequence[str]) -> None:
+    """--check and --budget decide by themselves what is computed; --runs and --draw go together."""
+    if len(given) > 1 and given[0] in ("--check", "--budget"):
+        raise InputError(f"{given[0]} decides on the runs by itself; leave {given[1]} away")
+
+
+def _seconds(flag: str, text: str) -> float:
     found = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)min)?(?:(\d+(?:\.\d+)?)s)?", text.replace(" ", ""))
     parts = [float(part or 0) for part in found.groups()] if found else []
     seconds = sum(part * unit for part, unit in zip(parts, (3600, 60, 1)))
     if not seconds:
-        raise InputError(f"--budget is {text!r}; give hours, minutes or seconds, such as 2h, 1h30min or 90s")
+        raise InputError(f"{flag} is {text!r}; give hours, minutes or seconds, such as 2h, 1h30min or 90s")
     return seconds
 
 
@@ -242,6 +259,59 @@ def _spend(
         spent = spend(plans, store, Deadline(seconds), nodes=nodes, callback=next_claim, **how)
     output.say(count_standings(spent.checks))
     return Tally(spent.computed, (), 0, spent.interrupted)
+
+
+def _recheck(
+    plans: Sequence[Plan], store: Store, seconds: float, nodes: Sequence[int], output: Output, **how: Any
+) -> int:
+    """Say which stored fits come out in another way; 1 where they are out of date."""
+    from acyclic.experiments.rechecking import recheck
+
+    stored = {s: some for plan in plans for s, some in plan.records(store).items()}
+    asked = [record for s, some in stored.items() if not nodes or s.data.get("n_nodes") in nodes for record in some]
+    with output.progress() as stages:
+        stages.stage("computing stored fits again")
+        found = recheck(asked, seconds, **how)
+    if not found.pairs and not found.interrupted:
+        raise InputError(
+            f"no stored fit takes less than a twentieth of {duration(seconds)}; give a longer --check, or other results"
+        )
+    labels = {s.key: s.label for s in stored}
+    differing = [
+        {
+            "method": labels[pair.stored.case.setting],
+            "data": dict(pair.stored.case.data),
+            "run": pair.stored.case.run,
+            "stored_shd": pair.stored.values.get("shd"),
+            "shd": pair.again.values.get("shd"),
+            "failed": pair.again.verdict if pair.again.status == "failed" else None,
+        }
+        for pair in found.others
+    ]
+    counts = {"checked": len(found.pairs), "same": len(found.pairs) - len(differing), "failed": len(found.failed)}
+    output.data({**counts, "stale": found.stale, "differing": differing}, "reproduce")
+    _say_recheck(found, differing, output)
+    if found.interrupted:
+        return Exit.INTERRUPTED
+    return Exit.FAILED if found.stale else Exit.FINE
+
+
+def _say_recheck(found: Recheck, differing: Sequence[dict[str, Any]], output: Output) -> None:
+    output.say(f"{len(found.pairs)} stored fits were computed again; {len(differing)} of them have another graph.")
+    if differing:
+        header = {"method": "left", "data": "left", "run": "right", "SHD stored": "right", "again": "right"}
+        rows = [
+            [one["method"], " ".join(map(str, one["data"].values())), one["run"], one["stored_shd"], one["shd"]]
+            for one in differing
+        ]
+        output.table("Another graph", header, [list(map(str, row)) for row in rows[:MOST_FAILURES]])
+    if found.failed:
+        why = found.failed[0].again.verdict
+        output.say(f"{len(found.failed)} broke down, the first by {why}. The stored fits are not this program's.")
+    elif found.stale:
+        output.say(f"Errors moved, by {found.change} in SHD over all: the stored fits are not this program's.")
+    elif differing:
+        output.say(f"Errors did not move, SHD {found.change} over all: rounding turns an edge at the threshold.")
 
 
 def _shown(stages: Stages, total: int) -> Callable[[Advance], None]:

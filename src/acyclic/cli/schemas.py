@@ -212,11 +212,15 @@ def _plugins() -> Schema:
 
 
 def _reproduction() -> Schema:
-    """The list of plans, or what was computed."""
+    """The list of plans, or what was computed, or computed again."""
     plan = _record({"name": TEXT, "paper": TEXT, "title": TEXT})
     counts = dict.fromkeys(("computed", "stored", "failed", "cut"), COUNT)
-    either = [{"required": ["plans"]}, {"required": ["folder", *counts]}]
-    optional = {"plans": _each(plan), "folder": TEXT, **counts, "left": COUNT}
+    either = [{"required": ["plans"]}, {"required": ["folder", *counts]}, {"required": ["checked", "same", "stale"]}]
+    distance = _or_null(COUNT)
+    other = {"method": TEXT, "data": ANYTHING, "run": COUNT, "stored_shd": distance, "shd": distance}
+    again = {"checked": COUNT, "same": COUNT, "stale": FLAG}
+    again["differing"] = _each(_record({**other, "failed": _or_null(TEXT)}))
+    optional = {"plans": _each(plan), "folder": TEXT, **counts, "left": COUNT, **again}
     return {**_record({}, optional, FORMATS["reproduce"]), "oneOf": either}
 
 
