@@ -33,6 +33,10 @@ def evidence():
         ("best shd | figure-2 | MSE + exponential | ER2 gaussian 10", "200"),
         ("runs | figure-2 | MSE + TMPI | ER2 gaussian 10", "3"),
         ("ratio shd interval | figure-2 | MSE + TMPI over MSE + exponential | ER2 gaussian 10", "0.50 [0.50, 0.50]"),
+        ("versus shd | figure-2 | MSE + TMPI over MSE + exponential | ER2 gaussian 10", "101 / 202: 0.50 [0.50, 0.50]"),
+        ("cells runs | figure-2 | MSE + TMPI | ER2,ER3 gaussian 10", "3 | 0"),
+        ("runs | figure-2 | MSE + TMPI | ER2,ER3 gaussian 10", "3 and 0"),
+        ("cells versus shd | figure-2 | MSE + TMPI over MSE + exponential | ER3 gaussian 10", "–"),
         ("rows", "6"),
     ],
 )
