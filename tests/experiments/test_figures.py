@@ -1,3 +1,4 @@
+import math
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -139,6 +140,17 @@ def test_a_point_with_runs_that_did_not_end_well_is_hollow(bad):
     # The line leaves out what was cut; the hollow marker stands where the mean is with it.
     line = figure.axes[0].containers[0][0]
     assert line.get_ydata()[1] == 5.5 and hollow[0].get_ydata()[0] == pytest.approx(20 / 3 if "shd" in bad else 5.5)
+
+
+def test_no_line_goes_through_the_few_that_were_not_cut():
+    plan = made_up.plan()
+    places = [made_up.setting(plan, "MSE + TMPI", n_nodes=d) for d in (10, 30)]
+    fine = {s: [made_up.record(s, run, shd=5) for run in range(2)] for s in places}
+    cut = [made_up.record(places[1], run, shd=90, stopped_early=True) for run in (2, 3, 4)]
+    ax = figure_of(plan, {**fine, places[1]: [*fine[places[1]], *cut]}).axes[0]
+    (hollow,) = [line for line in ax.lines if line.get_markerfacecolor() == styles.PAPER]
+    heights = ax.containers[0][0].get_ydata()
+    assert heights[0] == 5 and math.isnan(heights[1]) and hollow.get_ydata()[0] == 56
 
 
 def test_a_bar_with_runs_that_did_not_end_well_is_hollow():

@@ -20,7 +20,7 @@ from acyclic.experiments.styles import (
     published_key,
     style,
 )
-from acyclic.experiments.summary import Mean, Results, mean_of, unfinished
+from acyclic.experiments.summary import Mean, Results, mean_of, n_cut, n_failed, unfinished
 from acyclic.experiments.tables import METRICS, published_for
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ def share_scale(axes: Sequence[Any], metric: str) -> None:
 class Point:
     """A mean at a place, over runs that came to their own end; ``hollow`` is that with those that were cut, if any.
 
-    Where all were cut, it is all that there is.
+    Where most were cut, it is all that there is: those that ended by themselves are the easy ones.
     """
 
     x: float
-    mean: Mean
+    mean: Mean | None
     hollow: Mean | None = None
 
 
@@ -142,8 +142,9 @@ class Curve:
 
     def draw(self, ax: Any) -> None:
         """A line through the means with their standard errors."""
-        x, y = [point.x for point in self.points], [point.mean.value for point in self.points]
-        errors = [0.0 if math.isnan(point.mean.error) else point.mean.error for point in self.points]
+        x = [point.x for point in self.points]
+        y = [point.mean.value if point.mean else math.nan for point in self.points]  # where the line has a gap
+        errors = [point.mean.error if point.mean and point.mean.error > 0 else 0.0 for point in self.points]
         ax.errorbar(x, y, errors, capsize=1.8, elinewidth=0.8, **self.look.key())
         for point in self.points:
             if point.hollow:
@@ -179,7 +180,8 @@ def _point(setting: Setting, metric: str, records: Results, shift: float) -> Poi
     if everything is None:
         return None
     hollow = everything if unfinished(some) else None
-    return Point(float(setting.data["n_nodes"]) * shift, mean_of(some, metric) or everything, hollow)
+    mean = None if 2 * (n_cut(some) + n_failed(some)) > len(some) else mean_of(some, metric)
+    return Point(float(setting.data["n_nodes"]) * shift, mean, hollow)
 
 
 def by_label(settings: Iterable[Setting]) -> dict[str, list[Setting]]:

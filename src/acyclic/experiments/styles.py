@@ -64,7 +64,7 @@ _MANNER: Mapping[str, Any] = MappingProxyType(
     }
 )
 RUNS = "{} runs; {} behind each mean"
-HOLLOW = "Hollow: mean with cut runs, which lines leave out ({} of {} runs; {} failed)"
+HOLLOW = "Hollow: mean with cut runs, which lines leave out; alone where most were cut ({} of {} runs; {} failed)"
 LONGEST_LABEL = 60
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
 
