@@ -32,7 +32,7 @@ class HillClimbing:
         self.scores, self.mask, self.dag = scores, mask, np.array(start)
         self.addition, self.deletion = np.empty(start.shape), np.empty(start.shape)
         for node in range(scores.n_nodes):
-            self._weigh(node)
+            self.weigh(node)
 
     def __call__(self, monitor: Monitor, state: State) -> None:
         """Climb to the top, the DAG in `state.weights` at every step."""
@@ -47,21 +47,17 @@ class HillClimbing:
         """Draw or remove the edge of a move, or turn it."""
         x, y, reverse = move
         self.dag[x, y] = not self.dag[x, y]
-        self._weigh(y)
+        self.weigh(y)
         if reverse:
             self.dag[y, x] = True
-            self._weigh(x)
+            self.weigh(x)
 
-    def _weigh(self, node: int) -> None:
+    def weigh(self, node: int) -> None:
         """Fill in what each parent more, or less, is worth to a node."""
         parents = np.flatnonzero(self.dag[:, node]).tolist()
-        self.addition[:, node] = np.where(self.mask.allowed[:, node], self.scores.gains(node, parents), -np.inf)
-        self.deletion[:, node] = -np.inf
-        for parent in parents:
-            if not self.mask.required[parent, node]:
-                others = [other for other in parents if other != parent]
-                less = self.scores.score(node, parents) - self.scores.score(node, others)
-                self.deletion[parent, node] = less
+        allowed, kept = self.mask.allowed[:, node], self.mask.required[:, node]
+        self.addition[:, node] = np.where(allowed, self.scores.gains(node, parents), -np.inf)
+        self.deletion[:, node] = np.where(kept, -np.inf, self.scores.losses(node, parents))
 
     def _best(self) -> tuple[int, int, bool] | None:
         """The pair (x, y) of the best move, and whether it turns x → y; None where no move has a gain."""

@@ -8,33 +8,26 @@ turned or left out: whatever is better on the way is the new answer, and what is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import replace
 from itertools import product
-from math import inf, log, nan
+from math import log, nan
 
 import numpy as np
 
 from acyclic.data.mask import Mask
-from acyclic.deadline import Deadline, Stopped
+from acyclic.deadline import Deadline
 from acyclic.discrete.fitted import LINEAR, Fitted, World, in_own_order
-from acyclic.discrete.hill_climbing import HillClimbing
 from acyclic.discrete.rivals import Alternative, Rivals
 from acyclic.discrete.search import FoundGraph
-from acyclic.discrete.survey import MOST_ALTERNATIVES, TIE
+from acyclic.discrete.surroundings import Climb, climb_all, look_around
 from acyclic.discrete.worlds import Answer, Worlds
-from acyclic.facts import Ended, Fact
 from acyclic.graphs.cycles import sort_topologically
-from acyclic.graphs.equivalence import find_cpdag
-from acyclic.graphs.reachability import close_transitively
 from acyclic.scores.blocks import Mechanisms, NoiseShape
 from acyclic.scores.mixed import Known, MixedScore
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["find_mixed", "near_pairs", "polish_mixed"]
 
-# How often a better graph that is met around the answer starts another look around.
-_ROUNDS = 10
 # Rows times pairs of a category and what may be its parent, and so many for each pair of a number, whose parents are
 # lines or may be curves. Beyond the first limit, some seconds, only pairs near a category are looked at; beyond the
 # other, up to a minute, none.
@@ -83,15 +76,15 @@ def polish_mixed(
         return None
     mask = worlds.parents.mask.permuted(canon)
     known: Known = {}
-    tops: dict[World, list[_Climb]] = {}
+    tops: dict[World, list[Climb]] = {}
     for world in _list_worlds(worlds, curved):
         score = MixedScore(worlds.score(world), worlds.sorted_rows, counts, asked, known)
-        tops[world] = _climb_all(score, starts, mask, deadline)
+        tops[world] = climb_all(score, starts, mask, deadline)
     totals = {world: found[0].total for world, found in tops.items()}
     chosen = _choose(totals, log(worlds.parents.n))
     more = [graph[np.ix_(canon, canon)] for graph in others]
-    met = [*tops[chosen], *_climb_all(tops[chosen][0].scores, more, mask, deadline)]
-    adjacency, total, ahead, end = _look_around(met, mask, deadline, far)
+    met = [*tops[chosen], *climb_all(tops[chosen][0].scores, more, mask, deadline)]
+    adjacency, total, ahead, end = look_around(met, mask, deadline, far)
     blocks = worlds.score(chosen)
     families = [blocks.family(j, np.flatnonzero(adjacency[:, j]).tolist()) for j in range(len(canon))]
     features, renamed = in_own_order(blocks.features, families, canon, worlds.back)
@@ -192,162 +185,4 @@ def find_mixed(
     >>> graph.astype(int).tolist(), bool(rivals.turned[0, 2] > 5)
     ([[0, 0, 1], [0, 0, 1], [0, 0, 0]], True)
     """
-    return _look_around(_climb_all(score, starts, mask, deadline), mask, deadline)[:3]
-
-
-def _climb_all(score: MixedScore, starts: Sequence[Bools], mask: Mask, deadline: Deadline | None) -> list[_Climb]:
-    """The ends of hill climbing from each start, the best first."""
-    found = []
-    for start in starts:
-        climb = _Climb(score, mask, start)
-        climb.rise(deadline)
-        found.append(climb)
-    return sorted(found, key=lambda climb: climb.total)
-
-
-def _look_around(
-    met: Sequence[_Climb], mask: Mask, deadline: Deadline | None, far: tuple[Floats, Floats] | None = None
-) -> tuple[Bools, float, Rivals | None, Fact[Ended]]:
-    """The best graph, its score, how far it is ahead of others unless the time is up before, and how it ended."""
-    top, met = min(met, key=lambda climb: climb.total), list(met)
-    try:
-        for _ in range(_ROUNDS):
-            if deadline is not None:
-                deadline.check()
-            around = _Around(mask, top, deadline, far)
-            around.survey()
-            if around.better is None:
-                break
-            top = around.better
-            met.append(top)
-        return top.dag, top.total, around.rivals(met), Fact.of(Ended.NO_BETTER_MOVE)
-    except Stopped as stop:
-        return top.dag, top.total, None, stop.end
-    except KeyboardInterrupt:
-        return top.dag, top.total, None, Fact.of(Ended.INTERRUPTED)
-
-
-class _Climb(HillClimbing):
-    """Hill climbing whose tables can be taken over by another one that differs at few nodes."""
-
-    scores: MixedScore
-
-    @property
-    def total(self) -> float:
-        """The score of its graph."""
-        return self.scores.total(self.dag)
-
-    def _weigh(self, node: int) -> None:
-        parents = np.flatnonzero(self.dag[:, node]).tolist()
-        allowed, kept = self.mask.allowed[:, node], self.mask.required[:, node]
-        self.addition[:, node] = np.where(allowed, self.scores.gains(node, parents), -inf)
-        self.deletion[:, node] = np.where(kept, -inf, self.scores.losses(node, parents))
-
-    def rise(self, deadline: Deadline | None) -> None:
-        """Climb to the top, or until the time is up."""
-        while (move := self._best()) is not None and not (deadline is not None and deadline.passed()):
-            self.take(move)
-
-    def fork(self, dag: Bools, mask: Mask, asked: Bools | None = None) -> _Climb:
-        """One from another graph under another mask, which asks for gains of some pairs only."""
-        other = copy(self)
-        if asked is not None:
-            other.scores = replace(self.scores, asked=asked)
-        changed = (dag != self.dag) | (mask.allowed != self.mask.allowed) | (mask.required != self.mask.required)
-        other.dag, other.mask = np.array(dag), mask
-        other.addition, other.deletion = self.addition.copy(), self.deletion.copy()
-        for node in np.flatnonzero(changed.any(axis=0)).tolist():
-            other._weigh(node)
-        return other
-
-
-class _Around:
-    """The graphs around the best one: with each edge turned, and left out."""
-
-    def __init__(
-        self, mask: Mask, top: _Climb, deadline: Deadline | None, far: tuple[Floats, Floats] | None = None
-    ) -> None:
-        self.mask, self.total, self.top, self.deadline = mask, top.total, top, deadline
-        turned, left_out = (np.full(top.dag.shape, nan),) * 2 if far is None else far
-        self.known = top.dag & ~np.isnan(turned) & ~np.isnan(left_out)
-        self.turned, self.left_out = (
-            np.where(top.dag, np.where(self.known, margins, inf), nan) for margins in (turned, left_out)
-        )
-        self.near: list[tuple[float, Bools]] = []
-        self.better: _Climb | None = None
-
-    def survey(self) -> None:
-        """Look at all edges, until a better graph is met; raises Stopped when the time is up."""
-        for (u, v), turned in product(np.argwhere(self.top.dag & ~self.known).tolist(), (False, True)):
-            self.weigh(u, v, turned)
-            if self.deadline is not None:
-                self.deadline.check()
-            if self.better is not None:
-                return
-
-    def weigh(self, u: int, v: int, turned: bool) -> None:
-        """The best graph near this one with an edge turned or left out."""
-        allowed, required = np.array(self.mask.allowed), np.array(self.mask.required)
-        if required[u, v] or (turned and not allowed[v, u]):
-            return
-        dag = self.turn(u, v) if turned else self.top.dag & ~_edge(len(allowed), u, v)
-        allowed[u, v] = False
-        allowed[v, u] &= turned
-        required[v, u] |= turned
-        if (dag & ~allowed).any() or (required & ~dag).any():
-            return
-        climb = self.top.fork(dag, replace(self.mask, allowed=allowed, required=required), self.near_to(u, v))
-        climb.rise(self.deadline)
-        excess = climb.total - self.total
-        if excess < -TIE:
-            self.better = _Climb(self.top.scores, self.mask, climb.dag)
-            self.better.rise(self.deadline)
-            return
-        self.near.append((max(excess, 0.0), climb.dag))
-
-    def near_to(self, u: int, v: int) -> Bools:
-        """The pairs among two columns and those that are joined with one of them: where repairs are looked for."""
-        dag = self.top.dag
-        near = dag[u] | dag[:, u] | dag[v] | dag[:, v]
-        return np.asarray(np.logical_and.outer(near, near))
-
-    def turn(self, u: int, v: int) -> Bools:
-        """The graph with u → v turned, and with it all edges from u into what leads on to v."""
-        dag = np.array(self.top.dag)
-        reach = close_transitively(dag)
-        between = dag[u] & (reach[:, v] | (np.arange(len(dag)) == v))
-        dag[u, between] = False
-        dag[between, u] = True
-        return dag
-
-    def turns(self, other: Bools) -> Bools:
-        """The edges (d, d) that another graph has turned, or that its class leaves open where scores are of classes."""
-        if not (self.mask.is_free and self.top.scores.blocks.is_equivalent):
-            return other.T
-        return (other | other.T) & ~find_cpdag(other).directed
-
-    def rivals(self, met: Sequence[_Climb]) -> Rivals:
-        """How far the best graph is ahead of all others that were met."""
-        dag, seen = self.top.dag, {self.top.dag.tobytes()}
-        self.near += [(max(climb.total - self.total, 0.0), climb.dag) for climb in met if (climb.dag != dag).any()]
-        for excess, other in self.near:
-            turned, gone = dag & self.turns(other), dag & ~other & ~other.T
-            self.turned[turned] = np.minimum(self.turned[turned], excess)
-            self.left_out[gone] = np.minimum(self.left_out[gone], excess)
-        kept: list[Alternative] = []
-        for excess, other in sorted(self.near, key=lambda pair: (pair[0], pair[1].tobytes())):
-            if (
-                excess <= log(len(self.top.scores.rows))
-                and other.tobytes() not in seen
-                and len(kept) < MOST_ALTERNATIVES
-            ):
-                seen.add(other.tobytes())
-                kept.append(Alternative(other, excess))
-        gap = min((excess for excess, _ in self.near), default=inf)
-        return Rivals(False, 0, 0, gap, self.turned, self.left_out, tuple(kept))
-
-
-def _edge(d: int, u: int, v: int) -> Bools:
-    one = np.zeros((d, d), dtype=bool)
-    one[u, v] = True
-    return one
+    return look_around(climb_all(score, starts, mask, deadline), mask, deadline)[:3]

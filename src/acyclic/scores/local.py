@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection
 from math import inf, log
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,7 @@ from acyclic.types import Bools, Floats
 
 __all__ = [
     "TOLERANCE",
+    "DearScore",
     "GaussianScore",
     "LocalScore",
     "Noise",
@@ -101,9 +102,31 @@ class LocalScore(Protocol):
             found[other] = before - after if after < inf else -inf
         return found
 
+    def losses(self, node: int, given: Collection[int]) -> Floats:
+        """s(node, given) − s(node, given without x) for every x that is given, shape (d,); −inf for others."""
+        now, found = self.score(node, given), np.full(self.n_nodes, -inf)
+        for one in given:
+            found[one] = now - self.score(node, [other for other in given if other != one])
+        return found
+
     def total(self, adjacency: Bools) -> float:
         """Score of a DAG: the sum over its nodes."""
         return sum(self.score(node, np.flatnonzero(column).tolist()) for node, column in enumerate(adjacency.T))
+
+
+class DearScore(LocalScore, Protocol):
+    """A score that takes too long for a search over orders: hill climbing asks it for a part of the pairs."""
+
+    @property
+    def n(self) -> int:
+        """How many rows it is of."""
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether equivalent graphs have equal scores."""
+
+    def among(self, asked: Bools) -> Self:
+        """The same, whose `gains` look at i as a parent of j only where entry (i, j) of these pairs (d, d) says so."""
 
 
 class GaussianScore(LocalScore):

@@ -14,14 +14,14 @@ graphs have other scores where a category and a number are joined.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, log
 from typing import TypeAlias
 
 import numpy as np
 
 from acyclic.scores.blocks import BlockScore, Family
-from acyclic.scores.local import LocalScore
+from acyclic.scores.local import DearScore
 from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["Known", "MixedScore", "logit_deviance"]
@@ -37,7 +37,7 @@ _MOST_CELLS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class MixedScore(LocalScore):
+class MixedScore(DearScore):
     """See the module; what is asked for twice is computed once.
 
     Attributes
@@ -77,6 +77,20 @@ class MixedScore(LocalScore):
     def n_nodes(self) -> int:  # type: ignore[override]
         """Of the columns."""
         return len(self.counts)
+
+    @property
+    def n(self) -> int:
+        """Of the rows."""
+        return len(self.rows)
+
+    @property
+    def is_equivalent(self) -> bool:
+        """Whether equivalent graphs have equal scores, where no category is joined with a number."""
+        return self.blocks.is_equivalent
+
+    def among(self, asked: Bools) -> MixedScore:
+        """The same, asked for these pairs."""
+        return replace(self, asked=asked)
 
     def score(self, node: int, parents: Collection[int]) -> float:
         """See LocalScore."""
