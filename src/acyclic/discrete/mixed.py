@@ -17,7 +17,7 @@ import numpy as np
 from acyclic.data.mask import Mask
 from acyclic.deadline import Deadline
 from acyclic.discrete.fitted import LINEAR, Fitted, World, in_own_order
-from acyclic.discrete.rivals import Alternative, Rivals
+from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.search import FoundGraph
 from acyclic.discrete.surroundings import Climb, climb_all, look_around
 from acyclic.discrete.worlds import Answer, Worlds
@@ -86,13 +86,12 @@ def polish_mixed(
     met = [*tops[chosen], *climb_all(tops[chosen][0].scores, more, mask, deadline)]
     adjacency, total, ahead, end = look_around(met, mask, deadline, far)
     blocks = worlds.score(chosen)
+    ahead = None if ahead is None else ahead.permuted(worlds.back)
     families = [blocks.family(j, np.flatnonzero(adjacency[:, j]).tolist()) for j in range(len(canon))]
     features, renamed = in_own_order(blocks.features, families, canon, worlds.back)
     fitted = Fitted(features, renamed, worlds.codings)
     order = canon[sort_topologically(adjacency)]
-    found = FoundGraph(
-        order, fitted.slopes(worlds.rows), total, worlds.parents.penalty, (total,), 0, 0, _outward(ahead, worlds), end
-    )
+    found = FoundGraph(order, fitted.slopes(worlds.rows), total, worlds.parents.penalty, (total,), 0, 0, ahead, end)
     if found.rivals is not None and rivals is not None:
         found = replace(found, rivals=replace(found.rivals, opposed=rivals.opposed))
     return Answer(chosen, found, fitted), totals
@@ -136,15 +135,6 @@ def _choose(totals: dict[World, float], unit: float) -> World:
     least = max(_CONVINCING * unit, _MISSED * (straight[LINEAR] - straight[best]))
     bent = min(totals, key=lambda world: totals[world])
     return bent if totals[bent] < straight[best] - least else best
-
-
-def _outward(rivals: Rivals | None, worlds: Worlds) -> Rivals | None:
-    """The same with the columns in their own order."""
-    if rivals is None:
-        return None
-    back = np.ix_(worlds.back, worlds.back)
-    others = tuple(Alternative(other.adjacency[back], other.excess) for other in rivals.alternatives)
-    return replace(rivals, turned=rivals.turned[back], left_out=rivals.left_out[back], alternatives=others)
 
 
 def near_pairs(starts: Sequence[Bools], reach: int = 2) -> Bools:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
 
-from acyclic.types import Bools, Floats
+from acyclic.types import Bools, Floats, Integers
 
 __all__ = ["Alternative", "Rivals", "rivals_without_units"]
 
@@ -53,6 +53,17 @@ class Rivals:
     left_out: Floats
     alternatives: tuple[Alternative, ...]
     opposed: Bools | None = None
+
+    def permuted(self, order: Integers) -> Rivals:
+        """The same with the columns in another order."""
+        pairs = np.ix_(order, order)
+        return replace(
+            self,
+            turned=self.turned[pairs],
+            left_out=self.left_out[pairs],
+            alternatives=tuple(replace(other, adjacency=other.adjacency[pairs]) for other in self.alternatives),
+            opposed=None if self.opposed is None else self.opposed[pairs],
+        )
 
 
 def rivals_without_units(answer: Bools, other: Bools, lead: float, near: float, around: Rivals | None) -> Rivals:

@@ -665,11 +665,7 @@ class ScoreSearch(_Search):
             return None
         options: dict[str, Any] = {"by_class": self.by_class, "threads": self.threads, "deadline": deadline}
         order, adjacency, total, rivals = prove_by_scores(scores, self.n, self.before, **options)
-        outward = np.ix_(self.back, self.back)
-        others = tuple(Alternative(other.adjacency[outward], other.excess) for other in rivals.alternatives)
-        turned, left_out = rivals.turned[outward], rivals.left_out[outward]
-        rivals = replace(rivals, turned=turned, left_out=left_out, alternatives=others)
-        return self.canon[order], adjacency[outward], total, rivals
+        return self.canon[order], adjacency[np.ix_(self.back, self.back)], total, rivals.permuted(self.back)
 
     def find(self, starts: list[Integers]) -> tuple[Integers, Bools, float, Rivals | None, Fact[Ended]]:
         """The best graph: proved where that takes little, else by the chains."""
