@@ -5,6 +5,8 @@ import pytest
 
 import acyclic
 from acyclic.data.parts import read_mechanism
+from acyclic.data.table import read_table
+from acyclic.discrete.worlds import Worlds
 from acyclic.errors import InputError
 from acyclic.facts import Caution, Doubt, Ended, Orientation
 from acyclic.learners.edge_effects import Form
@@ -105,10 +107,10 @@ def test_lines_and_sums_of_curves_are_left_alone():
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [({"noise": "any"}, "normal noise"), ({}, "up to 10 columns")],
+    [({"noise": "any"}, "normal noise"), ({}, "up to 50 columns")],
 )
 def test_what_joint_functions_do_not_take_is_refused(given, said):
-    rows = np.random.default_rng(0).normal(size=(200, 11))
+    rows = np.random.default_rng(0).normal(size=(200, 51))
     with pytest.raises(InputError, match=said):
         OrderSearch(mechanisms="joint", **given).fit(rows)
     with pytest.raises(InputError, match="need 100 rows"):
@@ -156,3 +158,82 @@ def test_rows_that_a_draw_repeats_make_no_function():
 def test_the_audit_finds_the_residuals_of_a_joint_function_in_order():
     audit = acyclic.audit(draw(), rescalings=1)
     assert not {Doubt.BENT, Doubt.SPREADING} & {fact.kind for fact in audit.reasons}
+
+
+def draw_wide(n=400, seed=0):
+    """Three times a product and what follows from it, and three columns of noise: more columns than are proved."""
+    rng = np.random.default_rng(seed)
+    table = {f"noise{k}": rng.normal(size=n) for k in range(3)}
+    for k in range(3):
+        table |= {f"{name}{k}": column for name, column in draw(n, seed=100 * seed + k + 1).items()}
+    return table
+
+
+WIDE = {(f"{a}{k}", f"{b}{k}") for a, b in TRUTH for k in range(3)}
+
+
+@pytest.fixture(scope="module")
+def wide():
+    return acyclic.learn(draw_wide())
+
+
+def test_learn_takes_joint_functions_among_more_columns(wide):
+    assert edges(wide.graph) == WIDE
+    assert wide.verdict.settings["mechanisms"] == "joint"
+    assert wide.verdict.end.kind is Ended.COMPLETE
+    assert not wide.undecided
+
+
+def test_among_more_columns_units_and_order_do_not_matter(wide):
+    rng = np.random.default_rng(1)
+    table = draw_wide()
+    shuffled = {name: float(10.0 ** rng.integers(-3, 4)) * table[name] for name in rng.permutation(list(table))}
+    assert edges(acyclic.learn(shuffled).graph) == edges(wide.graph)
+
+
+def test_among_more_columns_margins_are_those_of_a_search():
+    table = draw_wide()
+    model = OrderSearch(mechanisms="joint").fit(table)
+    names = model.causal_graph_.names
+    assert edges(model.causal_graph_) == WIDE
+    forced = acyclic.Knowledge(required=[("y0", "x0")])
+    turned = OrderSearch(mechanisms="joint", knowledge=forced).fit(table)
+    assert ("y0", "x0") in edges(turned.causal_graph_)
+    margin = model.rivals_.turned[names.index("x0"), names.index("y0")]
+    # What was met around the answer is about as good as what a search finds that is told to turn the edge.
+    worlds = Worlds(read_table(table))
+    ours, other = (
+        worlds.joint.total(found.causal_graph_.adjacency[np.ix_(worlds.canon, worlds.canon)])
+        for found in (model, turned)
+    )
+    assert 100 < other - ours < 2 * margin < 4 * (other - ours)
+
+
+def test_among_more_columns_knowledge_is_obeyed():
+    knowledge = acyclic.Knowledge(forbidden=[("x0", "y0")], required=[("noise0", "x1")], roots=["y2"])
+    found = edges(OrderSearch(mechanisms="joint", knowledge=knowledge).fit(draw_wide()).causal_graph_)
+    assert ("noise0", "x1") in found and ("x0", "y0") not in found
+    assert not [pair for pair in found if pair[1] == "y2"]
+
+
+@pytest.mark.parametrize("limit", [0, 0.05, 0.3])
+def test_among_more_columns_a_limit_leaves_a_graph(limit):
+    model = OrderSearch(mechanisms="joint", time_limit=limit).fit(draw_wide())
+    assert model.verdict_.end.kind in (Ended.TIME_LIMIT, Ended.NO_BETTER_MOVE)
+    assert model.causal_graph_.n_nodes == 15
+
+
+def test_among_more_columns_a_callback_ends_the_search():
+    model = OrderSearch(mechanisms="joint", callback=lambda progress: True).fit(draw_wide())
+    assert model.verdict_.end.kind is Ended.CALLBACK
+
+
+def test_without_effort_one_climb_is_made():
+    model = OrderSearch(mechanisms="joint", effort=0).fit(draw_wide())
+    assert model.verdict_.end.kind is Ended.NO_BETTER_MOVE
+    assert model.mechanisms_.together.any()
+
+
+def test_sums_of_curves_among_more_columns_are_left_alone():
+    data = acyclic.simulate(n_nodes=15, n=500, graph="ER2", sem="gp-add", random_state=4)
+    assert acyclic.learn(data.X).verdict.settings["mechanisms"] == "curved"

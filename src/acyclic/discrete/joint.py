@@ -1,14 +1,15 @@
-"""The search where columns are functions of all their parents together: few columns, very many sets of parents.
+"""The search where columns are functions of all their parents together: very many sets of parents, each of them dear.
 
-First the best graph is found under the score with kernels that few rows tell: what comes before what is clear from
-these. Then each column chooses its parents among those before it under the score with kernels of all rows, which see
-one of many parents.
+Of few columns the best graph is found under the score with kernels that few rows tell: what comes before what is clear
+from these. Then each column chooses its parents among those before it under the score with kernels of all rows, which
+see one of many parents. Of more columns it is hill climbing under the first of the two scores, from graphs of curves
+that add up; the second was seen to move one edge in ten graphs there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf
 from typing import Any
@@ -17,19 +18,24 @@ import numpy as np
 
 from acyclic._native import BlockChain
 from acyclic.deadline import Deadline, Stopped
+from acyclic.discrete.interactions import find_products, look_together
 from acyclic.discrete.rivals import Rivals
 from acyclic.discrete.search import ScoreSearch
 from acyclic.discrete.selection import ParentCriterion
+from acyclic.discrete.surroundings import Climb, look_around
 from acyclic.facts import Ended, Fact
 from acyclic.graphs.reachability import find_reached
 from acyclic.scores.blocks import Family
 from acyclic.scores.joint import JointScore, Reach
+from acyclic.scores.local import TOLERANCE, DearScore
 from acyclic.types import Bools, Floats, Integers
 
-__all__ = ["LARGEST_JOINT", "JointSearch", "score_all_sets"]
+__all__ = ["LARGEST_JOINT", "LARGEST_PROVED", "JointSearch", "score_all_sets"]
 
-# Up to so many columns all sets of parents are scored, in some ten seconds.
-LARGEST_JOINT = 10
+# Up to so many columns all sets of parents are scored, in some ten seconds; up to so many it is hill climbing.
+LARGEST_PROVED, LARGEST_JOINT = 10, 50
+# Sets of parents, of a millisecond or three, beyond which the look around the answer ends.
+_MOST_AROUND = 5000
 
 
 class JointSearch(ScoreSearch):
@@ -38,9 +44,11 @@ class JointSearch(ScoreSearch):
     score: JointScore
     families: list[Family]
 
-    def __init__(self, score: JointScore, criterion: ParentCriterion, canon: Integers, *options: Any) -> None:
+    def __init__(
+        self, score: JointScore, criterion: ParentCriterion, canon: Integers, below: float, *options: Any
+    ) -> None:
         super().__init__(score, criterion, canon, *options)
-        self.by_class = False
+        self.by_class, self.mask, self.below = False, criterion.mask.permuted(canon), below
 
     def open_chain(self, seed: int) -> BlockChain:
         """A chain under the score of curves that add up: for what is returned if there is no time."""
@@ -52,22 +60,17 @@ class JointSearch(ScoreSearch):
         return score_all_sets(self.d, (allowed, required, most), self.score.score, deadline)
 
     def find(self, starts: list[Integers]) -> tuple[Integers, Bools, float, Rivals | None, Fact[Ended]]:
-        """Order, graph, score and rivals; without effort the parents of the first start alone."""
+        """Order, graph, score and rivals; without effort no proof and no look around."""
         order = self.obey(np.argsort(self.back[starts[0]]) if starts else np.arange(self.d)).astype(np.intp)
         chain, rivals, end = self.open_chain(0), None, Fact.of(Ended.NO_BETTER_MOVE)
         chain.start(order.astype(np.int32))
         inward = chain.parents()
         self.families = [self._add_up(j, np.flatnonzero(inward[:, j]).tolist()) for j in range(self.d)]
         try:
-            try:
-                proved = self.prove() if self.budget > 0 else None
-            except Stopped as stop:  # there is time left for the parents of the start
-                proved, end = None, stop.end
-            if proved is not None:
-                inward = proved[1][np.ix_(self.canon, self.canon)]
-            left_out = self._refine(inward)
-            if proved is not None:
-                rivals = self._compare(proved[1], proved[3], left_out)
+            if self.d > LARGEST_PROVED:
+                rivals, end = self._climb(starts or [self.canon[order]])
+            else:
+                rivals, end = self._prove_and_refine(inward)
         except Stopped as stop:
             end = self.explain(stop)
         except KeyboardInterrupt:
@@ -77,6 +80,71 @@ class JointSearch(ScoreSearch):
             edges[list(family.parents), j] = True
         total = sum(family.score for family in self.families)
         return self.canon[self.order_of(edges)], edges[np.ix_(self.back, self.back)], total, rivals, end
+
+    def _prove_and_refine(self, inward: Bools) -> tuple[Rivals | None, Fact[Ended]]:
+        end = Fact.of(Ended.NO_BETTER_MOVE)
+        try:
+            proved = self.prove() if self.budget > 0 else None
+        except Stopped as stop:  # there is time left for the parents of the start
+            proved, end = None, stop.end
+        if proved is not None:
+            inward = proved[1][np.ix_(self.canon, self.canon)]
+        left_out = self._refine(inward)
+        return None if proved is None else self._compare(proved[1], proved[3], left_out), end
+
+    def _climb(self, starts: list[Integers]) -> tuple[Rivals | None, Fact[Ended]]:
+        """The best graph near those that curves have in each order; without effort, in the first.
+
+        Where joint functions of the parents there are far from the score that is to be beaten, nothing is looked for.
+        """
+        score = _ScoreOfFew(self.score, self.rules[3], self.deadline)
+        met: list[Climb] = []
+        best: Bools | None = None
+        try:
+            for start in starts if self.budget > 0 else starts[:1]:
+                chain = self.open_chain(0)
+                chain.start(self.obey(np.argsort(self.back[start])))
+                if look_together(self.score, chain.parents()) < self.below:
+                    met.append(Climb(score, self.mask, chain.parents()))
+                    self._rise(met[-1])
+                    if self.tell is not None:
+                        self.tell(met[-1].total)
+            if self.budget == 0 or not any(climb.total < self.below for climb in met):
+                return None, Fact.of(Ended.NO_BETTER_MOVE)
+            for climb in met:
+                climb.scores = replace(score, room=len(score.known) + _MOST_AROUND)
+            best, _, rivals, end = look_around(met, self.mask, self.deadline)
+            return None if rivals is None else rivals.permuted(self.back), end
+        finally:
+            if met:
+                best = min(met, key=lambda climb: climb.total).dag if best is None else best
+                self.families = [self._fit(j, tuple(np.flatnonzero(best[:, j]).tolist())) for j in range(self.d)]
+
+    def _rise(self, climb: Climb) -> None:
+        """To the top: where no single parent helps, two whose product does."""
+        climb.rise(self.deadline)
+        while self._add_product(climb):
+            climb.rise(self.deadline)
+
+    def _add_product(self, climb: Climb) -> bool:
+        for j, two, _ in find_products(self.score, climb.dag):
+            parents = np.flatnonzero(climb.dag[:, j]).tolist()
+            both = sorted({*parents, *two})
+            allowed = self.mask.allowed[both, j].all() and len(both) <= self.rules[3]
+            if allowed and climb.scores.score(j, both) < climb.scores.score(j, parents) - TOLERANCE:
+                climb.dag[both, j] = True
+                climb.weigh(j)
+                return True
+        return False
+
+    def _fit(self, j: int, parents: tuple[int, ...]) -> Family:
+        """Curves that add up, or the joint function if its score is lower."""
+        found = self._add_up(j, list(parents))
+        if len(parents) < 2 or self.score.rough(j, parents)[0] >= found.score:
+            return found
+        fine = self.budget > 0 and (self.deadline is None or not self.deadline.passed())
+        reach = (self.score.fine if fine else self.score.rough)(j, parents)[1]
+        return min(found, self.score.family(j, parents, reach), key=lambda family: family.score)
 
     def _add_up(self, j: int, parents: list[int]) -> Family:
         return self.score.additive.family(j, parents, most=1)
@@ -128,6 +196,52 @@ class JointSearch(ScoreSearch):
             rivals, proved=False, chains=0, agreeing=0, gap=inf, alternatives=(), left_out=missed,
             turned=np.where(np.isnan(missed), np.nan, turned),
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _ScoreOfFew(DearScore):
+    """The score with kernels that few rows tell, of some parents at most, until time or room are used up."""
+
+    inside: JointScore
+    most: int
+    deadline: Deadline | None
+    asked: Bools | None = None
+    known: dict[tuple[int, tuple[int, ...]], float] = field(default_factory=dict)
+    room: float = inf
+    is_equivalent = False
+
+    @property
+    def n_nodes(self) -> int:  # type: ignore[override]
+        """Of the columns."""
+        return len(self.inside.Z.T)
+
+    @property
+    def n(self) -> int:
+        """Of the rows."""
+        return len(self.inside.Z)
+
+    def among(self, asked: Bools) -> _ScoreOfFew:
+        """See DearScore."""
+        return replace(self, asked=asked)
+
+    def score(self, node: int, parents: Collection[int]) -> float:
+        """See LocalScore."""
+        key = node, tuple(sorted(parents))
+        if key not in self.known:
+            self.known[key] = self.inside.score(*key)
+        return self.known[key]
+
+    def gains(self, node: int, given: Collection[int]) -> Floats:
+        """See LocalScore; raises Stopped when the deadline passes, or enough sets of parents were looked at."""
+        now, found = self.score(node, given), np.full(self.n_nodes, -inf)
+        others = range(self.n_nodes) if self.asked is None else np.flatnonzero(self.asked[:, node]).tolist()
+        for other in set(others) - {node, *given} if len(given) < self.most else ():
+            if self.deadline is not None:
+                self.deadline.check()
+            if len(self.known) > self.room:
+                raise Stopped(Fact.of(Ended.NO_BETTER_MOVE))
+            found[other] = now - self.score(node, [*given, other])
+        return found
 
 
 class _Choice:

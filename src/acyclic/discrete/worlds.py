@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import combinations
 from math import inf, log
 from typing import Any, NamedTuple
 
@@ -28,13 +27,13 @@ from acyclic.data.moments import Moments
 from acyclic.data.table import Table
 from acyclic.deadline import Deadline
 from acyclic.discrete.fitted import LINEAR, Fitted, World, encode_rows, in_own_order
-from acyclic.discrete.joint import LARGEST_JOINT, JointSearch, score_all_sets
+from acyclic.discrete.interactions import shows_interaction
+from acyclic.discrete.joint import LARGEST_JOINT, LARGEST_PROVED, JointSearch, score_all_sets
 from acyclic.discrete.search import FoundGraph, ScoreSearch, canonical_order
 from acyclic.discrete.selection import ParentCriterion, checked_order
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import extend_consistently
-from acyclic.graphs.reachability import find_reached
 from acyclic.scores.blocks import BlockScore, Family, Mechanisms
 from acyclic.scores.joint import MOST_JOINT_ROWS, JointScore
 from acyclic.scores.local import PenaltyRule
@@ -55,8 +54,8 @@ _CONVINCING, _MISSED = 3, 0.1
 _REACHED = 0.5
 # A simpler world is tried first where it gains this share of what another one does.
 _NEARLY = 0.8
-# Products of two columns are those of numbers up to so many deviations: one wild row must not make an interaction.
-_CLIP = 3.0
+# Rows times columns squared: a descent over graphs of joint functions takes some ten seconds then.
+_MOST_DESCENDED = 2.5e6
 
 
 class Worlds:
@@ -99,6 +98,7 @@ class Worlds:
         self._features: dict[Mechanisms, Features] = {}
         self._scores: dict[World, BlockScore] = {}
         self._looks: dict[tuple[World, bytes], float] = {}
+        self._answers: dict[World, Answer] = {}
 
     def others(self) -> list[World]:
         """The worlds beside the linear Gaussian one that the table can tell."""
@@ -115,9 +115,11 @@ class Worlds:
 
     @property
     def may_interact(self) -> bool:
-        """Whether joint functions are looked for: of few columns of numbers, and of rows that need no sample."""
-        few = 3 <= len(self.names) <= LARGEST_JOINT and not any(self.counts)
-        return few and FEWEST_ROWS_FOR_CURVES <= len(self.rows) <= MOST_JOINT_ROWS and not self.is_sample
+        """Whether joint functions are looked for: of numbers in some columns, and of rows that need no sample."""
+        n, d = len(self.rows), len(self.names)
+        if self.is_sample or any(self.counts) or not 3 <= d <= LARGEST_JOINT:
+            return False
+        return FEWEST_ROWS_FOR_CURVES <= n <= MOST_JOINT_ROWS and n * d**2 <= _MOST_DESCENDED
 
     def score(self, world: World) -> BlockScore:
         """The score of a world, over columns in canonical order."""
@@ -170,21 +172,37 @@ class Worlds:
         deadline: Deadline | None = None,
         tell: Callable[[float], None] | None = None,
         random_state: int | SeedSequence | Generator = 0,
+        below: float = inf,
     ) -> Answer:
-        """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`."""
+        """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`.
+
+        Joint functions of many columns are looked for where they may come ``below`` a score.
+        """
         given = [checked_order(start, self.names) for start in starts]
         options = effort, threads, deadline, tell, random_state
         if world.mechanisms == "joint":
-            return self._search_joint(world, given, options)
+            return self._search_joint(given, below, options)
         with _BlockSearch(self.score(world), self.parents, self.canon, *options) as search:
             order, adjacency, total, rivals, end = search.find(given)
             fitted = search.fit(order, adjacency, self.codings)
         tried = tuple(search.reached), sum(search.kicked), search.generations
         weights = fitted.slopes(self.rows)
-        return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+        found = FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end)
+        self._answers[world] = Answer(world, found, fitted)
+        return self._answers[world]
 
-    def _search_joint(self, world: World, starts: list[Integers], options: tuple[Any, ...]) -> Answer:
-        with JointSearch(self.joint, self.parents, self.canon, *options) as search:
+    def _search_joint(self, starts: list[Integers], below: float, options: tuple[Any, ...]) -> Answer:
+        effort, threads, deadline, *_, random_state = options
+        if len(self.names) > LARGEST_PROVED and effort != 0:
+            # What acts together looks like noise of another shape around curves that add up, which turns edges: the
+            # order of curves alone is a start too.
+            world = World("curved")
+            curves = self._answers.get(world) or self.search(
+                world, starts, effort=0.0, threads=threads, deadline=deadline, random_state=random_state
+            )
+            starts = _distinct([curves.found.order, *starts])
+        world = World("joint")
+        with JointSearch(self.joint, self.parents, self.canon, below, *options) as search:
             order, _, total, rivals, end = search.find(starts)
         features, families = in_own_order(self.joint.additive.features, search.families, self.canon, self.back)
         fitted = Fitted(features, families, self.codings)
@@ -423,39 +441,10 @@ def _interact(
         return best
     # NumPy and SciPy each bring a BLAS whose threads wait in the other's way: with two of them it takes twice as long.
     with threadpool_limits(1):
-        if not _shows_interaction(worlds, found):
+        if not shows_interaction(worlds.joint, (found.weights != 0)[np.ix_(worlds.canon, worlds.canon)]):
             return best
-        answer = worlds.search(world, [start], **options)
+        least, share = _CONVINCING * log(worlds.parents.n), worlds.joint.n / worlds.parents.n
+        below = share * found.score - least
+        answer = worlds.search(world, [start], below=below, **options)
     scores[world] = answer.found.score
-    least, share = _CONVINCING * log(worlds.parents.n), worlds.joint.n / worlds.parents.n
-    return answer if answer.fitted.together.any() and answer.found.score < share * found.score - least else best
-
-
-def _shows_interaction(worlds: Worlds, found: FoundGraph) -> bool:
-    """Whether a column is rather a joint function of its parents, or of these and two whose product explains more.
-
-    The products are a look that costs next to nothing; a joint function of the parents and these two confirms it.
-    """
-    edges, joint, n = found.weights != 0, worlds.joint, worlds.joint.n
-    edges, d = edges[np.ix_(worlds.canon, worlds.canon)], len(edges)
-    Z = np.clip(joint.Z, -_CLIP, _CLIP)
-    pairs = np.array(list(combinations(range(d), 2)))
-    products = Z[:, pairs[:, 0]] * Z[:, pairs[:, 1]]
-    products = (products - products.mean(axis=0)) / np.maximum(products.std(axis=0), EXPLAINED)
-    limit = log(n) + 2 * log(d * len(pairs))
-    for j in range(d):
-        family = joint.additive.family(j, np.flatnonzero(edges[:, j]).tolist(), most=1)
-        # Where curves add up this was 4 at most, elsewhere 50 and more.
-        if len(family.parents) > 1 and joint.rough(j, family.parents)[0] < family.score - _CONVINCING * log(n):
-            return True
-        left = np.clip(joint.additive.residual(j, family, joint.rows), -_CLIP, _CLIP)
-        gains = n * ((left - left.mean()) @ products / n / max(left.std(), EXPLAINED)) ** 2
-        # What follows from a column goes with it in ways that no sum of curves has, wherever its causes add up.
-        gains[(pairs == j).any(axis=1) | find_reached(edges, [j])[pairs].any(axis=1)] = 0.0
-        strongest = int(np.argmax(gains))
-        if gains[strongest] > limit:
-            both = tuple(sorted({*family.parents, *pairs[strongest].tolist()}))
-            usual = min(family.score, joint.additive.family(j, both, most=1).score)
-            if joint.rough(j, both)[0] < usual - log(n):
-                return True
-    return False
+    return answer if answer.fitted.together.any() and answer.found.score < below else best

@@ -56,8 +56,8 @@ class OrderSearch(OrderLearner):
     ----------
     mechanisms : {"linear", "curved", "joint"}
         How a column depends on its parents. "curved": each edge is a line or a curve, whichever costs less, and they
-        add up. "joint": also any smooth function of all parents together, interactions and all, of up to ten columns
-        and with normal noise; more than 5000 rows are told by a sample of as many.
+        add up. "joint": also any smooth function of all parents together, interactions and all, of up to 50 columns and
+        with normal noise; more than 5000 rows are told by a sample of as many. Beyond ten columns it is hill climbing.
     noise : {"gaussian", "any"}
         Whether the shape of the noise may tell directions: by its negentropy, where that is worth its price.
     penalty : {"ebic", "bic", "strong", "adaptive"} or float
@@ -101,7 +101,7 @@ class OrderSearch(OrderLearner):
     """
 
     method = "order-search"
-    version = 4
+    version = 5
     orientation = Orientation.INDEPENDENCE
     compares = True
     RANGES: ClassVar[Mapping[str, Range]] = {
