@@ -52,6 +52,12 @@ def test_names_are_read_as_they_are_written():
     )
 
 
+def test_sum_adds_up_any_number():
+    assert sum([fast, log_det, fast]) == fast + log_det + fast
+    with pytest.raises(TypeError):
+        1 + fast
+
+
 def test_support_is_the_wider_one():
     spread = constraint("single-term")
     assert spread.support != fast.support == (fast + log_det).support

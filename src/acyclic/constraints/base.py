@@ -129,6 +129,9 @@ class Constraint(ABC):
     def __add__(self, other: Constraint) -> Constraint:
         return Sum(left=self, right=other) if isinstance(other, Constraint) else NotImplemented
 
+    def __radd__(self, other: object) -> Constraint:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
+
     def __mul__(self, other: Constraint | float) -> Constraint:
         if isinstance(other, Constraint):
             raise InputError(
