@@ -74,6 +74,8 @@ def rows_of_table():
     additive = {"graph": "ER4", "sem": "gp-add"}
     found["additive GP ER4 d=10"] = ({**additive, "n_nodes": 10}, ["learn", "Cam"])
     found["joint GP ER4 d=10"] = ({"n_nodes": 10, "graph": "ER4", "sem": "gp"}, ["learn", "Cam"])
+    for d, graph in ((20, "ER2"), (20, "ER4"), (40, "ER2")):
+        found[f"joint GP {graph} d={d}"] = ({"n_nodes": d, "graph": graph, "sem": "gp"}, ["learn", "Cam"])
     found["Sachs, 853 rows, log"] = (None, ["learn"])
     found["mixed ER2 d=20"] = ({"n_nodes": 20, "graph": "ER2", "sem": "mixed", "scheme": "iscm"}, ["learn"])
     for d in (20, 30):
@@ -103,7 +105,7 @@ KINDS = {
     "linear, Laplace": ({**VARIED, "graph": "ER2", "noise": "laplace"}, "linear", "any"),
     "linear, uniform": ({**VARIED, "graph": "ER2", "noise": "uniform"}, "linear", "any"),
     "additive GP ER1": ({"graph": "ER1", "sem": "gp-add"}, "curved", "gaussian"),
-    "joint GP ER1": ({"graph": "ER1", "sem": "gp"}, "curved", "gaussian"),
+    "joint GP ER1": ({"graph": "ER1", "sem": "gp"}, "joint", "gaussian"),
     "additive GP ER2": ({"graph": "ER2", "sem": "gp-add"}, "curved", "gaussian"),
     "additive GP, Laplace": ({"graph": "ER1", "sem": "gp-add", "noise": "laplace"}, "curved", "any"),
 }
