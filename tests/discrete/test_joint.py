@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import acyclic
+from acyclic import discrete
 from acyclic.data.parts import read_mechanism
 from acyclic.data.table import read_table
 from acyclic.discrete.worlds import Worlds
@@ -232,6 +233,15 @@ def test_without_effort_one_climb_is_made():
     model = OrderSearch(mechanisms="joint", effort=0).fit(draw_wide())
     assert model.verdict_.end.kind is Ended.NO_BETTER_MOVE
     assert model.mechanisms_.together.any()
+
+
+def test_of_many_rows_a_sample_is_climbed_with_and_all_are_fitted(monkeypatch):
+    monkeypatch.setattr(discrete.worlds, "_MOST_CLIMBED", 300 * 15**2)
+    sampled = acyclic.learn(draw_wide(n=1500))
+    assert edges(sampled.graph) == WIDE
+    table = draw_wide(n=1500, seed=5)
+    left = table["y0"] - np.asarray(sampled.model.predict(table, "y0"))
+    assert left.std() < 0.45  # the noise has 0.4
 
 
 def test_sums_of_curves_among_more_columns_are_left_alone():

@@ -39,16 +39,26 @@ _MOST_AROUND = 5000
 
 
 class JointSearch(ScoreSearch):
-    """The search of joint functions; `families` are those of its answer, columns in canonical order."""
+    """The search of joint functions; `families` are those of its answer, columns in canonical order.
+
+    Hill climbing takes the score of a ``sample`` of the rows, and looks only for what comes ``below`` a score of these.
+    """
 
     score: JointScore
     families: list[Family]
 
     def __init__(
-        self, score: JointScore, criterion: ParentCriterion, canon: Integers, below: float, *options: Any
+        self,
+        score: JointScore,
+        sample: JointScore,
+        criterion: ParentCriterion,
+        canon: Integers,
+        below: float,
+        *options: Any,
     ) -> None:
         super().__init__(score, criterion, canon, *options)
-        self.by_class, self.mask, self.below = False, criterion.mask.permuted(canon), below
+        self.by_class, self.mask = False, criterion.mask.permuted(canon)
+        self.sample, self.below = sample, below
 
     def open_chain(self, seed: int) -> BlockChain:
         """A chain under the score of curves that add up: for what is returned if there is no time."""
@@ -97,14 +107,14 @@ class JointSearch(ScoreSearch):
 
         Where joint functions of the parents there are far from the score that is to be beaten, nothing is looked for.
         """
-        score = _ScoreOfFew(self.score, self.rules[3], self.deadline)
+        score = _ScoreOfFew(self.sample, self.rules[3], self.deadline)
         met: list[Climb] = []
         best: Bools | None = None
         try:
             for start in starts if self.budget > 0 else starts[:1]:
                 chain = self.open_chain(0)
                 chain.start(self.obey(np.argsort(self.back[start])))
-                if look_together(self.score, chain.parents()) < self.below:
+                if look_together(self.sample, chain.parents()) < self.below:
                     met.append(Climb(score, self.mask, chain.parents()))
                     self._rise(met[-1])
                     if self.tell is not None:
@@ -127,7 +137,7 @@ class JointSearch(ScoreSearch):
             climb.rise(self.deadline)
 
     def _add_product(self, climb: Climb) -> bool:
-        for j, two, _ in find_products(self.score, climb.dag):
+        for j, two, _ in find_products(self.sample, climb.dag):
             parents = np.flatnonzero(climb.dag[:, j]).tolist()
             both = sorted({*parents, *two})
             allowed = self.mask.allowed[both, j].all() and len(both) <= self.rules[3]

@@ -34,7 +34,7 @@ from acyclic.discrete.selection import ParentCriterion, checked_order
 from acyclic.graphs.cycles import sort_topologically
 from acyclic.graphs.dag import Dag
 from acyclic.graphs.equivalence import extend_consistently
-from acyclic.scores.blocks import BlockScore, Family, Mechanisms
+from acyclic.scores.blocks import BlockScore, Family, Mechanisms, draw_rows
 from acyclic.scores.joint import MOST_JOINT_ROWS, JointScore
 from acyclic.scores.local import PenaltyRule
 from acyclic.types import Bools, Floats, Integers, Kind
@@ -54,8 +54,8 @@ _CONVINCING, _MISSED = 3, 0.1
 _REACHED = 0.5
 # A simpler world is tried first where it gains this share of what another one does.
 _NEARLY = 0.8
-# Rows times columns squared: a descent over graphs of joint functions takes some ten seconds then.
-_MOST_DESCENDED = 2.5e6
+# Rows times columns squared: hill climbing under joint functions takes some ten seconds then.
+_MOST_CLIMBED = 2.5e6
 
 
 class Worlds:
@@ -116,10 +116,8 @@ class Worlds:
     @property
     def may_interact(self) -> bool:
         """Whether joint functions are looked for: of numbers in some columns, and of rows that need no sample."""
-        n, d = len(self.rows), len(self.names)
-        if self.is_sample or any(self.counts) or not 3 <= d <= LARGEST_JOINT:
-            return False
-        return FEWEST_ROWS_FOR_CURVES <= n <= MOST_JOINT_ROWS and n * d**2 <= _MOST_DESCENDED
+        few = 3 <= len(self.names) <= LARGEST_JOINT and not any(self.counts)
+        return few and FEWEST_ROWS_FOR_CURVES <= len(self.rows) <= MOST_JOINT_ROWS and not self.is_sample
 
     def score(self, world: World) -> BlockScore:
         """The score of a world, over columns in canonical order."""
@@ -172,16 +170,16 @@ class Worlds:
         deadline: Deadline | None = None,
         tell: Callable[[float], None] | None = None,
         random_state: int | SeedSequence | Generator = 0,
-        below: float = inf,
+        beat: FoundGraph | None = None,
     ) -> Answer:
         """The graph with the lowest score in a world, and its mechanisms; parameters are those of `search_orders`.
 
-        Joint functions of many columns are looked for where they may come ``below`` a score.
+        Joint functions of many columns are looked for only where they may ``beat`` another world's graph.
         """
         given = [checked_order(start, self.names) for start in starts]
         options = effort, threads, deadline, tell, random_state
         if world.mechanisms == "joint":
-            return self._search_joint(given, below, options)
+            return self._search_joint(given, beat, options)
         with _BlockSearch(self.score(world), self.parents, self.canon, *options) as search:
             order, adjacency, total, rivals, end = search.find(given)
             fitted = search.fit(order, adjacency, self.codings)
@@ -191,7 +189,7 @@ class Worlds:
         self._answers[world] = Answer(world, found, fitted)
         return self._answers[world]
 
-    def _search_joint(self, starts: list[Integers], below: float, options: tuple[Any, ...]) -> Answer:
+    def _search_joint(self, starts: list[Integers], beat: FoundGraph | None, options: tuple[Any, ...]) -> Answer:
         effort, threads, deadline, *_, random_state = options
         if len(self.names) > LARGEST_PROVED and effort != 0:
             # What acts together looks like noise of another shape around curves that add up, which turns edges: the
@@ -202,13 +200,32 @@ class Worlds:
             )
             starts = _distinct([curves.found.order, *starts])
         world = World("joint")
-        with JointSearch(self.joint, self.parents, self.canon, below, *options) as search:
+        below = inf if beat is None else self._scale(beat)
+        with JointSearch(self.joint, self._joint_of_few, self.parents, self.canon, below, *options) as search:
             order, _, total, rivals, end = search.find(starts)
         features, families = in_own_order(self.joint.additive.features, search.families, self.canon, self.back)
         fitted = Fitted(features, families, self.codings)
         tried = (), 0, 0
         weights = fitted.slopes(self.rows)
         return Answer(world, FoundGraph(order, weights, total, self.parents.penalty, *tried, rivals, end), fitted)
+
+    def convincing(self, found: FoundGraph) -> float:
+        """The score below which joint functions are clearly better than another world's graph."""
+        return found.score * float(self.joint.n) / self.parents.n - _CONVINCING * log(self.parents.n)
+
+    def _scale(self, found: FoundGraph) -> float:
+        """The same in the rows that hill climbing sees: likelihoods shrink with the rows, prices of parents do not."""
+        below, edges = self.convincing(found), (found.weights != 0)[np.ix_(self.canon, self.canon)]
+        if self._joint_of_few is self.joint:
+            return below
+        of_all, of_few = (
+            sum(
+                score.additive.family(j, np.flatnonzero(column).tolist(), most=1).score
+                for j, column in enumerate(edges.T)
+            )
+            for score in (self.joint, self._joint_of_few)
+        )
+        return float(of_few + (below - of_all) * self._joint_of_few.n / self.joint.n)
 
     @cached_property
     def joint(self) -> JointScore:
@@ -219,6 +236,14 @@ class Worlds:
         rows = self.sorted_rows if self.repeats == 1 else np.unique(self.sorted_rows, axis=0)
         shared = self.score(World("curved")) if self.repeats == 1 and len(rows) <= MOST_JOINT_ROWS else None
         return JointScore(rows, self.penalty, additive=shared)
+
+    @cached_property
+    def _joint_of_few(self) -> JointScore:
+        """The same of as many rows as hill climbing can afford."""
+        affordable = int(_MOST_CLIMBED / len(self.names) ** 2)
+        if len(self.names) <= LARGEST_PROVED or self.joint.n <= affordable:
+            return self.joint
+        return JointScore(draw_rows(self.joint.rows, affordable), self.penalty)
 
 
 def _sample(table: Table) -> Floats:
@@ -443,8 +468,6 @@ def _interact(
     with threadpool_limits(1):
         if not shows_interaction(worlds.joint, (found.weights != 0)[np.ix_(worlds.canon, worlds.canon)]):
             return best
-        least, share = _CONVINCING * log(worlds.parents.n), worlds.joint.n / worlds.parents.n
-        below = share * found.score - least
-        answer = worlds.search(world, [start], below=below, **options)
+        answer = worlds.search(world, [start], beat=found, **options)
     scores[world] = answer.found.score
-    return answer if answer.fitted.together.any() and answer.found.score < below else best
+    return answer if answer.fitted.together.any() and answer.found.score < worlds.convincing(found) else best

@@ -75,9 +75,8 @@ class Auto(DagLearner):
     chains of a search over orders beyond (among screened candidates beyond 1000 columns). Where rows show that curves
     (up to 200 columns) or noise that is not normal (up to 500) explain more, by the same penalised likelihood, the best
     graph of that world is the answer; where that is more than a search among lines could gain, it is left out. Up to
-    50 columns and 5000 rows, and 2.5 million rows × columns², functions of all parents together are looked for where
-    curves that add up leave something that goes with products of columns, or that one of the same parents explains.
-    Categories of more than two levels
+    50 columns and 5000 rows, functions of all parents together are looked for where curves that add up leave something
+    that goes with products of columns, or that one of the same parents explains. Categories of more than two levels
     enter by their levels, and a table of categories alone is counted. ``rivals_`` tells how far the answer is ahead of
     others, ``cpdag_`` its class where independence alone decides.
 
