@@ -235,6 +235,12 @@ def test_without_effort_one_climb_is_made():
     assert model.mechanisms_.together.any()
 
 
+def test_among_more_columns_draws_find_joint_functions_too():
+    drawn = acyclic.bootstrap(acyclic.Auto(), draw_wide(), draws=3)
+    places = {name: k for k, name in enumerate(drawn.names)}
+    assert min(drawn.edge[places[a], places[b]] for a, b in WIDE) > 0.3
+
+
 def test_of_many_rows_a_sample_is_climbed_with_and_all_are_fitted(monkeypatch):
     monkeypatch.setattr(discrete.worlds, "_MOST_CLIMBED", 300 * 15**2)
     sampled = acyclic.learn(draw_wide(n=1500))

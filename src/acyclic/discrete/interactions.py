@@ -55,7 +55,8 @@ def look_together(score: JointScore, edges: Bools) -> float:
 def find_products(score: JointScore, edges: Bools) -> list[Pair]:
     """Columns that are rather a joint function of their parents and two more, whose product explains what is left.
 
-    The products are a look that costs next to nothing; a joint function of the parents and these two confirms it.
+    What gains most comes first: of three columns that a product links, each goes with the product of the others. The
+    products are a look that costs next to nothing; a joint function of the parents and these two confirms it.
 
     Examples
     --------
@@ -85,4 +86,4 @@ def find_products(score: JointScore, edges: Bools) -> list[Pair]:
             together = score.rough(j, both)[0]
             if together < usual - log(n):
                 found.append(Pair(j, two, usual - together))
-    return found
+    return sorted(found, key=lambda pair: (-pair.gain, pair.target))
