@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from textwrap import fill
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -64,6 +65,8 @@ _MANNER: Mapping[str, Any] = MappingProxyType(
     }
 )
 RUNS = "{} runs; {} behind each mean"
+# Letters of 7 points to an inch: somewhat fewer than fit.
+_LETTERS = 18
 HOLLOW = "Hollow: mean with cut runs, which lines leave out; alone where most were cut ({} of {} runs; {} failed)"
 LONGEST_LABEL = 60
 _NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
@@ -209,7 +212,8 @@ def note_hollow(figure: Any, records: Sequence[Sequence[Record]]) -> None:
         said = f"{said}; {missing} of {len(records)} settings have none yet"
     if cut + failed:
         said = f"{said}.\n{HOLLOW.format(cut, len(runs), failed)}"
-    figure.supxlabel(said, fontsize=7, color=NOTE)
+    width = int(_LETTERS * figure.get_figwidth())
+    figure.supxlabel("\n".join(fill(line, width) for line in said.splitlines()), fontsize=7, color=NOTE)
 
 
 def _columns(labels: Sequence[str], width: float) -> int:
